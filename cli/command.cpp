@@ -1,0 +1,97 @@
+#include "cli/command.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/data/image_file.h"
+#include "facet/model/model_file.h"
+#include "facet/report/picture.h"
+
+namespace facet {
+
+void add_device_option(CLI::App& command, std::string& device) {
+  command.add_option("--device", device, "Where to compute")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+}
+
+torch::Device choose_device(const std::string& device) {
+  const bool available = torch::cuda::is_available();
+  if (device == "cuda" && !available)
+    throw Error({.doing = "choosing a device",
+                 .object = device,
+                 .found = "no usable card",
+                 .expected = "an NVIDIA card and a LibTorch with CUDA",
+                 .cause = "--device cpu works everywhere"});
+  return device == "cpu" || !available ? torch::Device(torch::kCPU)
+                                       : torch::Device(torch::kCUDA, 0);
+}
+
+LoadedRun load_run(const std::filesystem::path& path, torch::Device device) {
+  const RunFolder folder = RunFolder::open(path);
+  LoadedRun run{folder, read_config(folder.config()), read_model(folder.model())};
+  run.model->move_to(device);
+  run.model->eval();
+  return run;
+}
+
+void require_shape(const Pack& pack, const Vae& model, const std::string& object) {
+  const ImageShape found = pack.shape(), expected = model.shape();
+  const auto text = [](const ImageShape& shape) {
+    return fmt::format("images of {}x{} in {} channel{}", shape.height, shape.width, shape.channels,
+                       shape.channels == 1 ? "" : "s");
+  };
+  if (found != expected)
+    throw Error({.doing = "using the pack",
+                 .object = object,
+                 .found = text(found),
+                 .expected = text(expected) + ", as the model has"});
+}
+
+void print_evaluation(const Evaluation& evaluation) {
+  fmt::print("{} split, {} images, {} sample{} of z an image\n", evaluation.split, evaluation.count,
+             evaluation.samples, evaluation.samples == 1 ? "" : "s");
+  fmt::print("  bound (ELBO) {:10.3f} nats (standard error {:.3f})\n", evaluation.elbo,
+             evaluation.standard_error);
+  fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
+             evaluation.reconstruction, evaluation.kl_z, evaluation.kl_r);
+  if (evaluation.importance_bound)
+    fmt::print("  importance-weighted bound {:.3f} nats (standard error {:.3f}, {} samples)\n",
+               *evaluation.importance_bound, *evaluation.importance_standard_error,
+               evaluation.importance_samples);
+  size_t width = 6;
+  for (const FactorEvaluation& factor : evaluation.factors)
+    width = std::max(width, factor.name.size());
+  fmt::print("  {:<{}}  components used  perplexity   KL[z]   KL[r]  property it found\n", "factor",
+             width);
+  for (const FactorEvaluation& factor : evaluation.factors) {
+    fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}", factor.name, width,
+               factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r);
+    if (const PropertyAgreement* best = factor.best())
+      fmt::print("  {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
+                 100 * best->purity);
+    fmt::print("\n");
+  }
+}
+
+void write_samples(Vae& model, int64_t count, uint64_t seed, const std::filesystem::path& path) {
+  torch::NoGradGuard no_gradient;
+  const LatentSample draw = sample_latents(Key(seed).fold("samples"), model.prior, count);
+  std::vector<Image> cells;
+  for (const torch::Tensor& z : draw.z.split(500)) {
+    const torch::Tensor mean = model.likelihood().mean(model.decode(z));
+    for (Image& image : to_images(model.likelihood().to_pixels(mean)))
+      cells.push_back(std::move(image));
+  }
+  GridOptions options;
+  options.columns =
+      static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(std::max<int64_t>(1, count)))));
+  // Small images are magnified to some 64 pixels a side, so that a person can see them.
+  options.scale = std::max<int64_t>(1, 64 / std::max(model.shape().height, model.shape().width));
+  write_png(path, draw_grid(cells, options));
+}
+
+}  // namespace facet

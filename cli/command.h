@@ -1,0 +1,48 @@
+// What the commands share: how each registers itself, the device option, opening a run, and the
+// notices that go to the terminal.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <torch/torch.h>
+
+#include "facet/eval/bounds.h"
+#include "facet/model/vae.h"
+#include "facet/train/config.h"
+#include "facet/train/run_folder.h"
+
+namespace facet {
+
+/// Each adds one command to the program; its callback does the work.
+void add_eval_command(CLI::App& program);
+void add_import_command(CLI::App& program);
+void add_info_command(CLI::App& program);
+void add_sample_command(CLI::App& program);
+void add_train_command(CLI::App& program);
+
+/// Adds `--device auto|cpu|cuda`.
+void add_device_option(CLI::App& command, std::string& device);
+/// "auto" is the card where there is one; an Error where "cuda" is asked for and there is none.
+torch::Device choose_device(const std::string& device);
+
+/// A run with its model, ready to use.
+struct LoadedRun {
+  RunFolder folder;
+  Config config;
+  std::shared_ptr<Vae> model;
+};
+LoadedRun load_run(const std::filesystem::path& path, torch::Device device);
+
+/// An Error where the images of a pack are not of the shape that the model was made for.
+void require_shape(const Pack& pack, const Vae& model, const std::string& object);
+
+/// An evaluation as lines for a person.
+void print_evaluation(const Evaluation& evaluation);
+
+/// Draws images from the model and writes them as a grid.
+void write_samples(Vae& model, int64_t count, uint64_t seed, const std::filesystem::path& path);
+
+}  // namespace facet

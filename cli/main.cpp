@@ -1,0 +1,36 @@
+// The program `facet`: routes to the commands and turns what they throw into one line and an exit
+// status, 2 for what the user can mend and 1 for a defect of ours.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "facet/core/error.h"
+#include "facet/core/threads.h"
+
+int main(int argc, char** argv) {
+  CLI::App program("Facet learns what images are made of.", "facet");
+  program.set_version_flag("--version", "facet 0.1.0");
+  program.require_subcommand(1);
+  facet::add_train_command(program);
+  facet::add_eval_command(program);
+  facet::add_sample_command(program);
+  facet::add_import_command(program);
+  facet::add_info_command(program);
+  facet::use_all_processors();
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::RuntimeError& error) {  // a command chose its exit status
+    return error.get_exit_code();
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : 2;
+  } catch (const facet::Error& error) {
+    fmt::print(stderr, "facet: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,63 @@
+#include "facet/core/error.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace facet {
+
+std::string to_string(const Fault& fault) {
+  std::string text = fault.doing;
+  if (!fault.object.empty()) text += fmt::format(" '{}'", fault.object);
+  text += ": ";
+  if (!fault.found.empty()) text += "found " + fault.found;
+  if (!fault.expected.empty())
+    text += (fault.found.empty() ? "expected " : ", expected ") + fault.expected;
+  if (!fault.cause.empty()) text += fmt::format(" ({})", fault.cause);
+  return text;
+}
+
+namespace {
+
+/// Levenshtein distance with one row of memory.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> near_matches(std::string_view word,
+                                      const std::vector<std::string>& candidates) {
+  std::vector<std::pair<size_t, std::string>> scored;
+  for (const auto& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    const bool contains = !word.empty() && candidate.find(word) != std::string::npos;
+    if (contains || distance <= std::max<size_t>(1, word.size() / 3))
+      scored.emplace_back(distance, candidate);
+  }
+  std::sort(scored.begin(), scored.end());
+  std::vector<std::string> nearest;
+  for (const auto& [distance, candidate] : scored)
+    if (nearest.size() < 3) nearest.push_back(candidate);
+  return nearest;
+}
+
+std::string suggest(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto nearest = near_matches(word, candidates);
+  if (nearest.empty()) return fmt::format("known: {}", fmt::join(candidates, ", "));
+  return fmt::format("did you mean '{}'?", fmt::join(nearest, "' or '"));
+}
+
+}  // namespace facet

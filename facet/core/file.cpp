@@ -1,0 +1,153 @@
+#include "facet/core/file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <sstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+
+namespace facet {
+
+namespace fs = std::filesystem;
+
+AtomicFile::AtomicFile(fs::path path, std::string doing)
+    : path_(std::move(path)), doing_(std::move(doing)) {
+  temporary_ = path_;
+  temporary_ += fmt::format(".{}.tmp", getpid());
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail("open");
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail(const char* call) {
+  const int error = errno;
+  const char* cause = error == ENOSPC || error == EDQUOT || error == EFBIG
+                          ? "is the disk full? The old file, if any, is untouched"
+                      : error == ENOENT ? "does the folder exist?"
+                                        : "";
+  throw Error({.doing = doing_,
+               .object = path_.string(),
+               .found = fmt::format("{} failed: {}", call, std::strerror(error)),
+               .expected = "a file that can be written",
+               .cause = cause});
+}
+
+void AtomicFile::write(const void* data, size_t size) {
+  const char* next = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor_, next, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    next += written;
+    size -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  if (fsync(descriptor_) != 0) fail("fsync");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
+  close(descriptor_);
+  descriptor_ = -1;
+  // The rename itself must survive a power cut: flush the folder too, where the file system can.
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  if (const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      folder_descriptor >= 0) {
+    fsync(folder_descriptor);
+    close(folder_descriptor);
+  }
+}
+
+void write_text(const fs::path& path, std::string_view text, const std::string& doing) {
+  AtomicFile file(path, doing);
+  file.write(text);
+  file.commit();
+}
+
+std::string read_text(const fs::path& path, const std::string& doing) {
+  const Fault unreadable{.doing = doing,
+                         .object = path.string(),
+                         .found = fs::is_directory(path) ? "a folder" : "no readable file",
+                         .expected = "a file",
+                         .cause = "is the path spelled right?"};
+  if (fs::is_directory(path)) throw Error(unreadable);
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw Error(unreadable);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return std::move(text).str();
+}
+
+std::string read_maybe_gzip(const fs::path& path, const std::string& doing) {
+  std::string packed = read_text(path, doing);
+  if (packed.size() < 2 || packed[0] != '\x1f' || packed[1] != '\x8b') return packed;
+
+  z_stream stream{};
+  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string plain;
+  std::vector<char> chunk(1 << 20);
+  int status = Z_OK;
+  while (status == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
+    stream.avail_out = static_cast<uInt>(chunk.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    plain.append(chunk.data(), chunk.size() - stream.avail_out);
+    // Files made by concatenation hold several gzip members; they unpack to one text.
+    if (status == Z_STREAM_END && stream.avail_in > 0) status = inflateReset(&stream);
+  }
+  inflateEnd(&stream);
+  if (status != Z_STREAM_END)
+    throw Error({.doing = doing,
+                 .object = path.string(),
+                 .found = fmt::format("a gzip stream that breaks off after {} unpacked bytes",
+                                      plain.size()),
+                 .expected = "a whole gzip file",
+                 .cause = "was the download cut short?"});
+  return plain;
+}
+
+MappedFile::MappedFile(const fs::path& path, const std::string& doing) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  const bool regular =
+      descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  if (!regular) {
+    if (descriptor >= 0) close(descriptor);
+    throw Error({.doing = doing,
+                 .object = path.string(),
+                 .found = fs::is_directory(path) ? "a folder" : "no readable file",
+                 .expected = "a file",
+                 .cause = "is the path spelled right?"});
+  }
+  size_ = static_cast<size_t>(status.st_size);
+  if (size_ > 0) {
+    void* address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (address == MAP_FAILED) {
+      close(descriptor);
+      throw Error({.doing = doing, .object = path.string(), .found = "a file that mmap refuses"});
+    }
+    data_ = static_cast<const std::byte*>(address);
+  }
+  close(descriptor);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+}  // namespace facet

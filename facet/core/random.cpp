@@ -1,0 +1,36 @@
+#include "facet/core/random.h"
+
+namespace facet {
+
+Key Key::fold(std::string_view purpose) const {
+  uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char letter : purpose) {
+    hash ^= static_cast<unsigned char>(letter);
+    hash *= 0x100000001b3ULL;
+  }
+  return fold(hash);
+}
+
+torch::Generator Key::generator(torch::Device device) const {
+  // A copy of the device's own generator is of the right kind for every device and LibTorch
+  // version.
+  torch::Generator generator = at::globalContext().defaultGenerator(device).clone();
+  generator.set_current_seed(state_);
+  return generator;
+}
+
+torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
+                              const torch::TensorOptions& options) {
+  return torch::randn(shape, key.generator(options.device()), options);
+}
+
+torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
+                      const torch::TensorOptions& options) {
+  return torch::rand(shape, key.generator(options.device()), options);
+}
+
+torch::Tensor permutation(const Key& key, int64_t count) {
+  return torch::randperm(count, key.generator(), torch::kInt64);
+}
+
+}  // namespace facet

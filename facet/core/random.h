@@ -1,0 +1,45 @@
+// Random numbers without hidden state. A key is a value; what is drawn with it is a pure function
+// of the key, so that step 1000 of a run draws the same numbers whether or not the run was stopped
+// and resumed before it, and nothing about random numbers has to be saved.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <torch/torch.h>
+
+namespace facet {
+
+class Key {
+ public:
+  explicit Key(uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15ULL)) {}
+
+  /// A key for one purpose: key.fold("noise"), or for one step: key.fold(step).
+  Key fold(uint64_t number) const { return Key(state_ ^ mix(number + 0x632be59bd9b4e019ULL)); }
+  Key fold(std::string_view purpose) const;
+
+  uint64_t value() const { return state_; }
+
+  /// A generator on `device` whose numbers depend on nothing but this key.
+  torch::Generator generator(torch::Device device = torch::kCPU) const;
+
+ private:
+  /// splitmix64's finaliser: every bit of the result depends on every bit of the number.
+  static constexpr uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+  }
+
+  uint64_t state_;
+};
+
+torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
+                              const torch::TensorOptions& options);
+torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
+                      const torch::TensorOptions& options);
+
+/// A random order of 0..count-1, int64 [count], on the CPU.
+torch::Tensor permutation(const Key& key, int64_t count);
+
+}  // namespace facet

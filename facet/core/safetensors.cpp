@@ -1,0 +1,195 @@
+#include "facet/core/safetensors.h"
+
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+
+namespace facet {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TypeName {
+  const char* name;
+  torch::ScalarType type;
+};
+constexpr TypeName type_names[] = {
+    {"F64", torch::kFloat64},   {"F32", torch::kFloat32}, {"F16", torch::kFloat16},
+    {"BF16", torch::kBFloat16}, {"I64", torch::kInt64},   {"I32", torch::kInt32},
+    {"I16", torch::kInt16},     {"I8", torch::kInt8},     {"U8", torch::kUInt8},
+    {"BOOL", torch::kBool},
+};
+/// Headers above this are refused, as the format's own reader does.
+constexpr uint64_t largest_header = 100'000'000;
+
+struct Source {
+  std::string doing, object;
+  [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
+    throw Error({.doing = doing,
+                 .object = object,
+                 .found = found,
+                 .expected = expected,
+                 .cause = "is the file damaged, cut short, or not a safetensors file?"});
+  }
+};
+
+std::string shape_text(torch::IntArrayRef shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
+
+const char* type_name(torch::ScalarType type) {
+  for (const auto& entry : type_names)
+    if (entry.type == type) return entry.name;
+  return c10::toString(type);
+}
+
+/// Checks one header entry against the bytes that are there and makes a view of them.
+torch::Tensor view_of(const Json& entry, const std::string& name, const std::byte* bytes,
+                      uint64_t size, const std::shared_ptr<MappedFile>& file,
+                      const Source& source) {
+  const std::string what = fmt::format("tensor '{}' ", name);
+  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
+      !entry.contains("data_offsets"))
+    source.fail(what + "without dtype, shape or data_offsets", "all three");
+  const Json &dtype = entry["dtype"], &shape_json = entry["shape"],
+             &offsets = entry["data_offsets"];
+  const TypeName* type = nullptr;
+  for (const auto& candidate : type_names)
+    if (dtype == candidate.name) type = &candidate;
+  if (type == nullptr) source.fail(what + "of type " + dtype.dump(), "F32, F64, U8, I32, ...");
+
+  std::vector<int64_t> shape;
+  uint64_t count = 1;
+  if (!shape_json.is_array()) source.fail(what + "with shape " + shape_json.dump(), "a list");
+  for (const Json& extent : shape_json) {
+    if (!extent.is_number_unsigned()) source.fail(what + "with a bad shape", "whole numbers");
+    shape.push_back(extent.get<int64_t>());
+    if (__builtin_mul_overflow(count, extent.get<uint64_t>(), &count))
+      source.fail(what + "with a shape too large to exist", "a smaller one");
+  }
+  const auto element = static_cast<uint64_t>(c10::elementSize(type->type));
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
+    source.fail(what + "with bad data_offsets", "two whole numbers");
+  const auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
+  if (begin > end || end > size)
+    source.fail(fmt::format("{}at bytes {} to {} of {}", what, begin, end, size),
+                "offsets inside the file");
+  if (count > size || end - begin != count * element)
+    source.fail(fmt::format("{}of shape {} in {} bytes", what, shape_text(shape), end - begin),
+                fmt::format("{} bytes", count * element));
+  // Some writers do not align; LibTorch needs elements on their natural boundary.
+  const std::byte* address = bytes + begin;
+  const auto options = torch::TensorOptions().dtype(type->type);
+  if (count == 0) return torch::empty(shape, options);
+  if (reinterpret_cast<uintptr_t>(address) % element != 0) {
+    torch::Tensor copy = torch::empty(shape, options);
+    std::memcpy(copy.data_ptr(), address, end - begin);
+    return copy;
+  }
+  return torch::from_blob(
+      const_cast<std::byte*>(address), shape, [file](void*) {}, options);
+}
+
+}  // namespace
+
+const torch::Tensor& TensorFile::get(const std::string& name, torch::ScalarType type,
+                                     torch::IntArrayRef shape, const std::string& object) const {
+  const std::string expected = fmt::format("{} {}", type_name(type), shape_text(shape));
+  const auto entry = tensors.find(name);
+  if (entry == tensors.end())
+    throw Error({.doing = fmt::format("reading tensor '{}' of", name),
+                 .object = object,
+                 .found = "no such tensor",
+                 .expected = expected,
+                 .cause = "is this another kind of file?"});
+  const torch::Tensor& tensor = entry->second;
+  bool matches = tensor.scalar_type() == type && tensor.dim() == static_cast<int64_t>(shape.size());
+  for (int64_t d = 0; matches && d < tensor.dim(); ++d)
+    matches = shape[d] == -1 || shape[d] == tensor.size(d);
+  if (!matches)
+    throw Error(
+        {.doing = fmt::format("reading tensor '{}' of", name),
+         .object = object,
+         .found = fmt::format("{} {}", type_name(tensor.scalar_type()), shape_text(tensor.sizes())),
+         .expected = expected,
+         .cause = "was it made with another config?"});
+  return tensor;
+}
+
+TensorFile read_safetensors(const std::filesystem::path& path, const std::string& doing) {
+  const Source source{doing, path.string()};
+  const auto file = std::make_shared<MappedFile>(path, doing);
+  if (file->size() < 8) source.fail(fmt::format("{} bytes", file->size()), "a header");
+  uint64_t header_size = 0;
+  std::memcpy(&header_size, file->data(), 8);
+  if (header_size > file->size() - 8 || header_size > largest_header)
+    source.fail(fmt::format("a header of {} bytes in a file of {}", header_size, file->size()),
+                "a header inside the file");
+
+  const char* text = reinterpret_cast<const char*>(file->data()) + 8;
+  const Json header = Json::parse(text, text + header_size, nullptr, /*allow_exceptions=*/false);
+  if (!header.is_object()) source.fail("a header that is no JSON object", "one");
+
+  TensorFile result;
+  const std::byte* bytes = file->data() + 8 + header_size;
+  const uint64_t size = file->size() - 8 - header_size;
+  uint64_t used = 0;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      if (!entry.is_object()) source.fail("metadata that is no JSON object", "one");
+      for (const auto& [key, value] : entry.items()) {
+        if (!value.is_string()) source.fail("metadata '" + key + "' that is no text", "text");
+        result.metadata[key] = value.get<std::string>();
+      }
+    } else {
+      result.tensors[name] = view_of(entry, name, bytes, size, file, source);
+      used = std::max(used, entry["data_offsets"][1].get<uint64_t>());
+    }
+  }
+  if (used != size)
+    source.fail(fmt::format("{} bytes of tensors", size), fmt::format("{} by the header", used));
+  return result;
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
+                       const std::string& doing) {
+  Json header = Json::object();
+  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  std::vector<torch::Tensor> plain;
+  uint64_t offset = 0;
+  // The widest types first, so that every tensor starts on its natural boundary.
+  std::vector<std::pair<std::string, torch::Tensor>> ordered(file.tensors.begin(),
+                                                             file.tensors.end());
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    return a.second.element_size() > b.second.element_size();
+  });
+  for (const auto& [name, tensor] : ordered) {
+    plain.push_back(tensor.detach().to(torch::kCPU).contiguous());
+    const uint64_t size = plain.back().nbytes();
+    header[name] = {{"dtype", type_name(tensor.scalar_type())},
+                    {"shape", tensor.sizes().vec()},
+                    {"data_offsets", {offset, offset + size}}};
+    offset += size;
+  }
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t header_size = text.size();
+
+  AtomicFile output(path, doing);
+  output.write(&header_size, sizeof header_size);
+  output.write(text);
+  for (const torch::Tensor& tensor : plain) output.write(tensor.data_ptr(), tensor.nbytes());
+  output.commit();
+}
+
+}  // namespace facet

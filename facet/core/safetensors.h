@@ -1,0 +1,31 @@
+// The safetensors format: named tensors with a JSON header, safe to open, readable from every
+// language, and mapped into memory without copying. Models, packs and training states are such
+// files. Layout: 8 bytes little-endian header length, the JSON header, then the tensors' bytes.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <torch/torch.h>
+
+namespace facet {
+
+struct TensorFile {
+  std::map<std::string, torch::Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+
+  /// The tensor `name`; an Error that names `object` (the file) where it is absent or not as said.
+  /// Sizes of -1 in `shape` match any.
+  const torch::Tensor& get(const std::string& name, torch::ScalarType type,
+                           torch::IntArrayRef shape, const std::string& object) const;
+};
+
+/// Tensors are read-only views of the mapped file: clone() one before writing into it.
+TensorFile read_safetensors(const std::filesystem::path& path, const std::string& doing);
+
+/// The file appears whole or not at all. Tensors may be on any device and of any layout.
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
+                       const std::string& doing);
+
+}  // namespace facet

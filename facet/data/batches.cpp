@@ -1,0 +1,84 @@
+#include "facet/data/batches.h"
+
+#include <algorithm>
+
+namespace facet {
+
+void DataOptions::visit(OptionVisitor& visitor) {
+  visitor.option("pack", pack,
+                 "A pack made by 'facet import'; empty draws the built-in portraits.");
+  visitor.option("portraits", portraits, "The built-in portraits, used when no pack is named.");
+  visitor.option("train_splits", train_splits, "Splits to train on.", one_of(split_names));
+  visitor.option("binarize", binarize,
+                 "Pixels to 0 and 1: not at all, once ('fixed'), or, for training, each time that "
+                 "an image is drawn, with its grey as the probability ('draw').",
+                 one_of({"none", "fixed", "draw"}));
+  visitor.option("binarize_seed", binarize_seed, "Seed of the binarization that is done once.",
+                 at_least(0));
+}
+
+Pack load_data(const DataOptions& options) {
+  return options.pack.empty() ? make_portraits(options.portraits) : read_pack(options.pack);
+}
+
+namespace {
+
+/// 255 where a uniform draw is below pixel / 255, else 0.
+torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
+  const torch::Tensor draw =
+      uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));
+  return draw.mul_(255).lt(pixels).to(torch::kUInt8).mul_(255);
+}
+
+}  // namespace
+
+ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
+                       const DataOptions& options, bool training, torch::Device device) {
+  const torch::Tensor chosen = pack.indices(splits);
+  ImageSet set;
+  set.pixels = pack.images.index_select(0, chosen);
+  set.labels = pack.labels.index_select(0, chosen).to(torch::kInt64).to(device);
+  set.binarize_by_draw = training && options.binarize == "draw";
+  if (options.binarize != "none" && !set.binarize_by_draw) {
+    const Key key = Key(static_cast<uint64_t>(options.binarize_seed)).fold("binarize");
+    // In slices, so that the random numbers of a large set are not all in memory at once.
+    int64_t slice = 0;
+    for (torch::Tensor part : set.pixels.split(1000))
+      part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
+  }
+  set.pixels = set.pixels.to(device);
+  return set;
+}
+
+Batches::Batches(ImageSet images, const Key& key, int64_t batch_size)
+    : images_(std::move(images)), key_(key), batch_size_(batch_size) {}
+
+const torch::Tensor& Batches::order(int64_t epoch) {
+  if (epoch != epoch_) {
+    order_ = permutation(key_.fold("order").fold(static_cast<uint64_t>(epoch)), count());
+    epoch_ = epoch;
+  }
+  return order_;
+}
+
+torch::Tensor Batches::indices(int64_t step) {
+  std::vector<torch::Tensor> pieces;
+  int64_t position = step * batch_size_;
+  for (int64_t missing = batch_size_; missing > 0;) {
+    const int64_t offset = position % count();
+    const int64_t piece = std::min(missing, count() - offset);
+    pieces.push_back(order(position / count()).narrow(0, offset, piece));
+    position += piece;
+    missing -= piece;
+  }
+  return torch::cat(pieces);
+}
+
+torch::Tensor Batches::pixels(int64_t step) {
+  const torch::Tensor chosen = indices(step).to(images_.pixels.device());
+  const torch::Tensor pixels = images_.pixels.index_select(0, chosen);
+  if (!images_.binarize_by_draw) return pixels;
+  return binarize(pixels, key_.fold("binarize").fold(static_cast<uint64_t>(step)));
+}
+
+}  // namespace facet

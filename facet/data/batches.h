@@ -1,0 +1,65 @@
+// Batches: which images a step sees, as a pure function of the seed and the step. Every epoch is a
+// new random order of all images, cut into batches without a remainder: a batch may reach over the
+// end of one epoch into the next.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/core/options.h"
+#include "facet/core/random.h"
+#include "facet/data/import.h"
+#include "facet/data/pack.h"
+
+namespace facet {
+
+struct DataOptions {
+  std::string pack;
+  PortraitSetOptions portraits;
+  std::vector<std::string> train_splits = {"train"};
+  std::string binarize = "none";
+  int64_t binarize_seed = 777;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// The pack that the options name, or the built-in portraits where they name none.
+Pack load_data(const DataOptions& options);
+
+/// Pixels as the model sees them, on a device: U8, binarized once (0 or 255) unless by draw.
+struct ImageSet {
+  torch::Tensor pixels;  ///< U8 [N, C, H, W] on the device
+  torch::Tensor labels;  ///< int64 [N, P] on the device
+  bool binarize_by_draw = false;
+
+  int64_t count() const { return pixels.size(0); }
+};
+
+/// The images of some splits. With binarize "draw" those for training are binarized each time they
+/// are drawn; those for evaluation once, with binarize_seed.
+ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
+                       const DataOptions& options, bool training, torch::Device device);
+
+class Batches {
+ public:
+  Batches(ImageSet images, const Key& key, int64_t batch_size);
+
+  int64_t count() const { return images_.count(); }
+  /// U8 [B, C, H, W] of step `step` = 0, 1, 2, ...
+  torch::Tensor pixels(int64_t step);
+  /// Indices into the image set of that batch, int64 [B] on the CPU.
+  torch::Tensor indices(int64_t step);
+
+ private:
+  const torch::Tensor& order(int64_t epoch);
+
+  ImageSet images_;
+  Key key_;
+  int64_t batch_size_;
+  int64_t epoch_ = -1;
+  torch::Tensor order_;
+};
+
+}  // namespace facet

@@ -1,0 +1,31 @@
+// Pictures as files: PNG and JPEG in, PNG out, and the resizing that brings pictures of all shapes
+// to the one shape of a pack. A damaged file is always an Error, also where the image libraries
+// would carry on with a warning and invent the missing part: bad data never trains silently.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "facet/data/image.h"
+
+namespace facet {
+
+/// The longest side of a picture that is read or drawn; more is taken for a damaged header.
+inline constexpr int64_t kLongestImageSide = 16384;
+
+/// Reads a PNG or JPEG, told apart by its first bytes and not by its name. Grey stays grey, all
+/// else becomes RGB; 16 bits become 8; what is transparent is laid on white.
+Image read_image(const std::filesystem::path& path);
+
+/// The bytes of a PNG file of a grey or RGB image.
+std::string encode_png(const Image& image);
+
+/// Writes a PNG that appears completely or not at all.
+void write_png(const std::filesystem::path& path, const Image& image);
+
+/// Cuts the largest centred window of the target's aspect ratio, then averages over areas where
+/// that shrinks and interpolates linearly where it enlarges.
+Image resize(const Image& image, int64_t height, int64_t width);
+
+}  // namespace facet

@@ -1,0 +1,157 @@
+#include "facet/data/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "facet/core/error.h"
+#include "facet/core/safetensors.h"
+
+namespace facet {
+
+namespace {
+
+constexpr const char* format_name = "facet-pack-1";
+
+std::vector<Property> parse_properties(const std::string& text, const std::string& object) {
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto fail = [&] {
+    throw Error({.doing = "reading a pack",
+                 .object = object,
+                 .found = "property names that cannot be read",
+                 .expected = "a list of names with their values in the metadata"});
+  };
+  std::vector<Property> properties;
+  if (!json.is_array()) fail();
+  for (const auto& entry : json) {
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
+        !entry.contains("values") || !entry["values"].is_array())
+      fail();
+    Property property{entry["name"].get<std::string>(), {}};
+    for (const auto& value : entry["values"]) {
+      if (!value.is_string()) fail();
+      property.values.push_back(value.get<std::string>());
+    }
+    properties.push_back(std::move(property));
+  }
+  return properties;
+}
+
+}  // namespace
+
+Split parse_split(const std::string& name) {
+  const auto found = std::find(split_names.begin(), split_names.end(), name);
+  if (found == split_names.end())
+    throw Error({.doing = "choosing a split",
+                 .object = name,
+                 .found = "an unknown split",
+                 .expected = "train, valid or test"});
+  return static_cast<Split>(found - split_names.begin());
+}
+
+torch::Tensor Pack::indices(const std::vector<Split>& splits) const {
+  torch::Tensor member = torch::zeros({count()}, torch::kBool);
+  std::vector<std::string> names;
+  for (const Split one : splits) {
+    member |= split.eq(static_cast<int64_t>(one));
+    names.push_back(split_names[static_cast<size_t>(one)]);
+  }
+  torch::Tensor chosen = member.nonzero().squeeze(1);
+  if (chosen.size(0) == 0)
+    throw Error({.doing = "choosing images of split",
+                 .object = fmt::format("{}", fmt::join(names, "+")),
+                 .found = fmt::format("none among {} images", count()),
+                 .expected = "at least one",
+                 .cause = "was the pack imported without this split?"});
+  return chosen;
+}
+
+void Pack::validate(const std::string& object) const {
+  const auto fail = [&](const std::string& found, const std::string& expected) {
+    throw Error({.doing = "checking a pack",
+                 .object = object,
+                 .found = found,
+                 .expected = expected,
+                 .cause = "was it written by another program?"});
+  };
+  const int64_t channels = images.size(1);
+  if (count() == 0) fail("no image", "at least one");
+  if (channels != 1 && channels != 3) fail(fmt::format("{} channels", channels), "1 or 3");
+  if (images.size(2) < 1 || images.size(3) < 1) fail("images without pixels", "some");
+  if (labels.size(1) != static_cast<int64_t>(properties.size()))
+    fail(fmt::format("{} label columns", labels.size(1)),
+         fmt::format("one for each of the {} properties", properties.size()));
+  if (split.max().item<int64_t>() > 2)
+    fail(fmt::format("split {}", split.max().item<int64_t>()), "0 (train), 1 (valid), 2 (test)");
+  for (size_t p = 0; p < properties.size(); ++p) {
+    const torch::Tensor column = labels.select(1, static_cast<int64_t>(p));
+    const auto lowest = column.min().item<int64_t>(), highest = column.max().item<int64_t>();
+    const auto values = static_cast<int64_t>(properties[p].values.size());
+    if (lowest < -1 || highest >= values)
+      fail(fmt::format("label {} of property '{}'", lowest < -1 ? lowest : highest,
+                       properties[p].name),
+           fmt::format("-1 (unknown) to {}, as it has {} values", values - 1, values));
+  }
+}
+
+Pack read_pack(const std::filesystem::path& path) {
+  const std::string object = path.string();
+  const TensorFile file = read_safetensors(path, "reading a pack");
+  const auto metadata = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  if (metadata("format") != format_name)
+    throw Error({.doing = "reading a pack",
+                 .object = object,
+                 .found = fmt::format("format '{}'", metadata("format")),
+                 .expected = fmt::format("'{}'", format_name),
+                 .cause = "is this a model? Make packs with 'facet import'"});
+  Pack pack;
+  pack.images = file.get("images", torch::kUInt8, {-1, -1, -1, -1}, object);
+  pack.labels = file.get("labels", torch::kInt32, {pack.images.size(0), -1}, object);
+  pack.split = file.get("split", torch::kUInt8, {pack.images.size(0)}, object);
+  pack.properties = parse_properties(metadata("properties"), object);
+  pack.origin = metadata("origin");
+  pack.validate(object);
+  return pack;
+}
+
+void write_pack(const std::filesystem::path& path, const Pack& pack) {
+  pack.validate(path.string());
+  nlohmann::ordered_json properties = nlohmann::ordered_json::array();
+  for (const Property& property : pack.properties)
+    properties.push_back({{"name", property.name}, {"values", property.values}});
+  const std::string text =
+      properties.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  write_safetensors(path,
+                    {{{"images", pack.images}, {"labels", pack.labels}, {"split", pack.split}},
+                     {{"format", format_name}, {"properties", text}, {"origin", pack.origin}}},
+                    "writing a pack");
+}
+
+std::vector<Image> to_images(const torch::Tensor& pixels) {
+  const torch::Tensor plain = pixels.to(torch::kCPU).contiguous();
+  std::vector<Image> images;
+  for (int64_t n = 0; n < plain.size(0); ++n) {
+    Image image = Image::filled(plain.size(1), plain.size(2), plain.size(3));
+    std::memcpy(image.pixels.data(), plain[n].data_ptr<uint8_t>(), image.pixels.size());
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+torch::Tensor to_tensor(const std::vector<Image>& images) {
+  const Image& first = images.front();
+  torch::Tensor pixels =
+      torch::empty({static_cast<int64_t>(images.size()), first.channels, first.height, first.width},
+                   torch::kUInt8);
+  uint8_t* next = pixels.data_ptr<uint8_t>();
+  for (const Image& image : images)
+    next = std::copy(image.pixels.begin(), image.pixels.end(), next);
+  return pixels;
+}
+
+}  // namespace facet

@@ -1,0 +1,128 @@
+#include "facet/eval/clusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace facet {
+
+namespace {
+
+struct Margins {
+  std::vector<double> clusters, classes;
+  double total = 0;
+};
+
+Margins margins(const Contingency& table) {
+  Margins result{std::vector<double>(table.size(), 0),
+                 std::vector<double>(table.empty() ? 0 : table.front().size(), 0), 0};
+  for (size_t k = 0; k < table.size(); ++k)
+    for (size_t c = 0; c < table[k].size(); ++c) {
+      const auto count = static_cast<double>(table[k][c]);
+      result.clusters[k] += count;
+      result.classes[c] += count;
+      result.total += count;
+    }
+  return result;
+}
+
+double entropy(const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double sum = 0;
+  for (const double weight : weights)
+    if (weight > 0) sum -= weight / total * std::log(weight / total);
+  return sum;
+}
+
+/// The Hungarian algorithm with potentials, O(rows^2 columns), for rows <= columns: the largest sum
+/// of one value a row, no column taken twice.
+double best_matching(const std::vector<std::vector<double>>& value) {
+  const size_t rows = value.size(), columns = value.front().size();
+  std::vector<double> row_potential(rows + 1, 0), column_potential(columns + 1, 0);
+  std::vector<size_t> row_of(columns + 1, 0), came_from(columns + 1, 0);
+  for (size_t row = 1; row <= rows; ++row) {
+    std::vector<double> slack(columns + 1, std::numeric_limits<double>::infinity());
+    std::vector<bool> visited(columns + 1, false);
+    size_t column = 0;
+    row_of[0] = row;
+    do {
+      visited[column] = true;
+      const size_t current = row_of[column];
+      double step = std::numeric_limits<double>::infinity();
+      size_t next = 0;
+      for (size_t j = 1; j <= columns; ++j) {
+        if (visited[j]) continue;
+        const double cost =
+            -value[current - 1][j - 1] - row_potential[current] - column_potential[j];
+        if (cost < slack[j]) slack[j] = cost, came_from[j] = column;
+        if (slack[j] < step) step = slack[j], next = j;
+      }
+      for (size_t j = 0; j <= columns; ++j) {
+        if (visited[j])
+          row_potential[row_of[j]] += step, column_potential[j] -= step;
+        else
+          slack[j] -= step;
+      }
+      column = next;
+    } while (row_of[column] != 0);
+    for (; column != 0; column = came_from[column]) row_of[column] = row_of[came_from[column]];
+  }
+  double sum = 0;
+  for (size_t j = 1; j <= columns; ++j)
+    if (row_of[j] != 0) sum += value[row_of[j] - 1][j - 1];
+  return sum;
+}
+
+}  // namespace
+
+Contingency contingency(const std::vector<int64_t>& clusters, const std::vector<int64_t>& classes,
+                        int64_t cluster_count, int64_t class_count) {
+  Contingency table(static_cast<size_t>(cluster_count),
+                    std::vector<int64_t>(static_cast<size_t>(class_count), 0));
+  for (size_t n = 0; n < clusters.size(); ++n)
+    if (classes[n] >= 0) ++table[static_cast<size_t>(clusters[n])][static_cast<size_t>(classes[n])];
+  return table;
+}
+
+double mutual_information(const Contingency& table) {
+  const Margins margin = margins(table);
+  double sum = 0;
+  for (size_t k = 0; k < table.size(); ++k)
+    for (size_t c = 0; c < table[k].size(); ++c)
+      if (const auto count = static_cast<double>(table[k][c]); count > 0)
+        sum += count / margin.total *
+               std::log(count * margin.total / (margin.clusters[k] * margin.classes[c]));
+  return std::max(sum, 0.0);
+}
+
+double normalised_mutual_information(const Contingency& table) {
+  const Margins margin = margins(table);
+  const double mean = 0.5 * (entropy(margin.clusters) + entropy(margin.classes));
+  return mean > 0 ? mutual_information(table) / mean : 0.0;
+}
+
+double purity(const Contingency& table) {
+  int64_t right = 0;
+  for (const auto& row : table)
+    if (!row.empty()) right += *std::max_element(row.begin(), row.end());
+  const double total = margins(table).total;
+  return total > 0 ? static_cast<double>(right) / total : 0.0;
+}
+
+double matched_accuracy(const Contingency& table) {
+  const Margins margin = margins(table);
+  if (margin.total == 0) return 0.0;
+  const bool transpose = margin.clusters.size() > margin.classes.size();
+  const size_t rows = transpose ? margin.classes.size() : margin.clusters.size();
+  const size_t columns = transpose ? margin.clusters.size() : margin.classes.size();
+  std::vector<std::vector<double>> value(rows, std::vector<double>(columns));
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t c = 0; c < columns; ++c)
+      value[r][c] = static_cast<double>(transpose ? table[c][r] : table[r][c]);
+  return best_matching(value) / margin.total;
+}
+
+double perplexity(const std::vector<double>& weights) { return std::exp(entropy(weights)); }
+
+}  // namespace facet

@@ -1,0 +1,48 @@
+// Likelihoods p(x|z): what the decoder's numbers say about a pixel. To add one, write its class in
+// likelihood.cpp and enter it in the table at the end of that file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/core/options.h"
+#include "facet/core/random.h"
+
+namespace facet {
+
+struct LikelihoodOptions {
+  std::string kind = "bernoulli";
+  double minimum_deviation = 0.001;
+  double maximum_deviation = 0.4;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// x is in the likelihood's own units ([0, 1] or [-1, 1]), [B, C, H, W]; `output` is the decoder's,
+/// [B, numbers_per_value * C, H, W].
+class Likelihood {
+ public:
+  virtual ~Likelihood() = default;
+  /// How many numbers the decoder gives for a value of a pixel.
+  virtual int64_t numbers_per_value() const = 0;
+  /// U8 pixels to the likelihood's units, float32.
+  virtual torch::Tensor from_pixels(const torch::Tensor& pixels) const = 0;
+  /// And back, rounded and cut to 0..255.
+  virtual torch::Tensor to_pixels(const torch::Tensor& x) const = 0;
+  /// log p(x|z) summed over the image, [B].
+  virtual torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const = 0;
+  /// E[x|z], [B, C, H, W].
+  virtual torch::Tensor mean(const torch::Tensor& output) const = 0;
+  /// Standard deviation of x given z, [B, C, H, W].
+  virtual torch::Tensor deviation(const torch::Tensor& output) const = 0;
+  /// x ~ p(x|z), [B, C, H, W].
+  virtual torch::Tensor sample(const Key& key, const torch::Tensor& output) const = 0;
+};
+
+std::vector<std::string> likelihood_names();
+std::unique_ptr<Likelihood> make_likelihood(const LikelihoodOptions& options);
+
+}  // namespace facet

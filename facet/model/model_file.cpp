@@ -1,0 +1,107 @@
+#include "facet/model/model_file.h"
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+
+namespace facet {
+
+namespace {
+
+constexpr const char* format_name = "facet-model-1";
+
+void require_finite(const torch::Tensor& tensor, const std::string& name,
+                    const std::string& object) {
+  if (!torch::isfinite(tensor).all().item<bool>())
+    throw Error({.doing = fmt::format("reading tensor '{}' of", name),
+                 .object = object,
+                 .found = "NaN or infinite numbers",
+                 .expected = "finite ones",
+                 .cause = "did the training diverge? Go back to an earlier checkpoint"});
+}
+
+/// What the metadata says about the shape of images.
+struct ShapeOptions {
+  int64_t channels = 0, height = 0, width = 0;
+  void visit(OptionVisitor& visitor) {
+    visitor.option("channels", channels, "Channels of an image.", between(1, 3));
+    visitor.option("height", height, "Rows of an image.", at_least(1));
+    visitor.option("width", width, "Columns of an image.", at_least(1));
+  }
+};
+
+}  // namespace
+
+void store_model(const Vae& model, TensorFile& file) {
+  for (const auto& parameter : model.named_parameters())
+    file.tensors[parameter.key()] = parameter.value();
+  for (size_t i = 0; i < model.prior.size(); ++i) {
+    const FactorPosterior& posterior = model.prior.posteriors[i];
+    const NormalGamma mean = posterior.mean();
+    const std::string prefix = fmt::format("prior.{}.", model.prior.factors[i].name);
+    file.tensors[prefix + "m"] = mean.m;
+    file.tensors[prefix + "s"] = mean.s;
+    file.tensors[prefix + "a"] = mean.a;
+    file.tensors[prefix + "b"] = mean.b;
+    file.tensors[prefix + "c"] = posterior.counts;
+  }
+}
+
+void restore_model(Vae& model, const TensorFile& file, const std::string& object) {
+  torch::NoGradGuard no_gradient;
+  for (auto& parameter : model.named_parameters()) {
+    const torch::Tensor& stored = file.get(parameter.key(), parameter.value().scalar_type(),
+                                           parameter.value().sizes(), object);
+    require_finite(stored, parameter.key(), object);
+    parameter.value().copy_(stored);
+  }
+  const torch::Device device = model.device();
+  for (size_t i = 0; i < model.prior.size(); ++i) {
+    const FactorOptions& factor = model.prior.factors[i];
+    const auto read = [&](const std::string& letter, torch::IntArrayRef shape) {
+      const std::string name = fmt::format("prior.{}.{}", factor.name, letter);
+      const torch::Tensor& stored = file.get(name, torch::kFloat64, shape, object);
+      require_finite(stored, name, object);
+      return stored.to(device);
+    };
+    const std::vector<int64_t> shape = {factor.components, factor.dimensions};
+    model.prior.posteriors[i] = FactorPosterior::from_mean(
+        {read("m", shape), read("s", shape), read("a", shape), read("b", shape)},
+        read("c", {factor.components}));
+  }
+}
+
+void write_model(const std::filesystem::path& path, const Vae& model) {
+  TensorFile file;
+  store_model(model, file);
+  const ShapeOptions shape{model.shape().channels, model.shape().height, model.shape().width};
+  file.metadata = {{"format", format_name},
+                   {"model", write_options(model.options()).dump()},
+                   {"shape", write_options(shape).dump()}};
+  write_safetensors(path, file, "saving the model");
+}
+
+std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
+  const std::string object = path.string();
+  const TensorFile file = read_safetensors(path, "reading a model");
+  const auto metadata = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  if (metadata("format") != format_name)
+    throw Error({.doing = "reading a model",
+                 .object = object,
+                 .found = fmt::format("format '{}'", metadata("format")),
+                 .expected = fmt::format("'{}'", format_name),
+                 .cause = "is this a pack or a training state?"});
+  ModelOptions options;
+  ShapeOptions shape;
+  read_options(options, parse_config(metadata("model"), object), object);
+  read_options(shape, parse_config(metadata("shape"), object), object);
+  auto model =
+      std::make_shared<Vae>(options, ImageShape{shape.channels, shape.height, shape.width}, Key(0));
+  restore_model(*model, file, object);
+  return model;
+}
+
+}  // namespace facet

@@ -1,0 +1,24 @@
+// A trained model as a file: the networks' parameters by name, the prior's mean parameters, and in
+// the metadata the options that rebuild it. Any safetensors reader can open it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "facet/core/safetensors.h"
+#include "facet/model/vae.h"
+
+namespace facet {
+
+/// Adds the networks' parameters ("encoder.head.weight") and the prior ("prior.NAME.m", ".s", ".a",
+/// ".b", ".c") to a file.
+void store_model(const Vae& model, TensorFile& file);
+/// The other way; an Error where a tensor is missing, of another shape, or not finite.
+void restore_model(Vae& model, const TensorFile& file, const std::string& object);
+
+void write_model(const std::filesystem::path& path, const Vae& model);
+std::shared_ptr<Vae> read_model(const std::filesystem::path& path);
+
+}  // namespace facet

@@ -1,0 +1,36 @@
+// The evidence lower bound of a batch (eq:elbo:a to eq:elbo:c) and its pre-training form with a
+// N(0, I) prior. Lines eq:elbo:d and eq:elbo:e do not depend on the networks; natural-gradient
+// steps take care of them.
+#pragma once
+
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/model/vae.h"
+
+namespace facet {
+
+/// The terms of the bound, one number an image.
+struct BoundTerms {
+  Encoding encoding;
+  torch::Tensor reconstruction;      ///< log p(x|z) at one draw of z, [B]
+  std::vector<FactorTerms> factors;  ///< KL[z_i], KL[r_i] and responsibilities of every factor
+
+  torch::Tensor kl_z() const;  ///< summed over the factors, float64 [B]
+  torch::Tensor kl_r() const;
+  /// reconstruction - kl_z - kl_r, float64 [B] (eq:test-elbo).
+  torch::Tensor bound() const;
+};
+
+/// `labels` is int64 [B, I], -1 where unknown, or undefined where there are none at all.
+BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
+                       const Key& noise);
+
+/// KL(q(z|x) || N(0, I)), [B].
+torch::Tensor standard_normal_kl(const Encoding& encoding);
+
+/// The label column of factor i; undefined where labels are.
+torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor);
+
+}  // namespace facet

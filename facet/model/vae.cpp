@@ -1,0 +1,75 @@
+#include "facet/model/vae.h"
+
+namespace facet {
+
+namespace {
+
+/// exp(-12) to exp(8): wide enough never to bind in a healthy run, narrow enough that a bad batch
+/// cannot overflow.
+constexpr double smallest_log_variance = -12, largest_log_variance = 8;
+
+}  // namespace
+
+void ModelOptions::visit(OptionVisitor& visitor) {
+  visitor.option("likelihood", likelihood, "The distribution of pixels.");
+  visitor.option("network", network, "Encoder and decoder.");
+  visitor.option("factors", factors, "The factors of the latent vector, in order.");
+  visitor.option("hyperprior", hyperprior, "Priors on the mixtures' parameters.");
+}
+
+torch::Tensor Encoding::sample(const Key& key) const {
+  return mean + torch::exp(0.5 * log_variance) * standard_normal(key, mean.sizes(), mean.options());
+}
+
+Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
+    : prior(options.factors, options.hyperprior),
+      options_(options),
+      shape_(shape),
+      likelihood_(make_likelihood(options.likelihood)) {
+  const auto layers = convolution_layers(options.network, shape);
+  const int64_t latents = prior.dimensions();
+  encoder_ = register_module("encoder", Encoder(layers, 2 * latents, key.fold("encoder")));
+  decoder_ = register_module(
+      "decoder", Decoder(layers, latents, shape.channels * likelihood_->numbers_per_value(),
+                         key.fold("decoder")));
+}
+
+Encoding Vae::encode(const torch::Tensor& x) {
+  const auto halves = encoder_->forward(x).chunk(2, 1);
+  return {halves[0], halves[1].clamp(smallest_log_variance, largest_log_variance)};
+}
+
+torch::Tensor Vae::decode(const torch::Tensor& z) {
+  return decoder_->forward(z.to(parameters().front().scalar_type()));
+}
+
+torch::Device Vae::device() { return parameters().front().device(); }
+
+void Vae::move_to(torch::Device device) {
+  to(device);
+  prior.to(device);
+}
+
+int64_t Vae::network_parameters() const {
+  int64_t count = 0;
+  for (const torch::Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
+                            const std::vector<int64_t>& fixed) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> blocks, components;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    const FactorPosterior& posterior = prior.posteriors[i];
+    const Key factor_key = key.fold(i);
+    const bool held = i < fixed.size() && fixed[i] >= 0;
+    components.push_back(
+        held ? torch::full({count}, fixed[i], posterior.counts.options().dtype(torch::kInt64))
+             : sample_components(factor_key.fold("component"), posterior, count));
+    blocks.push_back(sample_blocks(factor_key.fold("block"), posterior, components.back()));
+  }
+  return {torch::cat(blocks, 1), torch::stack(components, 1)};
+}
+
+}  // namespace facet

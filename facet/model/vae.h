@@ -1,0 +1,76 @@
+// The model: an encoder q(z|x), a decoder with a likelihood p(x|z), and the factorial mixture prior
+// on z. Networks are float32 (or what the caller casts them to), the prior float64.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/core/options.h"
+#include "facet/core/random.h"
+#include "facet/data/pack.h"
+#include "facet/model/likelihood.h"
+#include "facet/nets/convolutional.h"
+#include "facet/prior/factorial_mixture.h"
+
+namespace facet {
+
+struct ModelOptions {
+  LikelihoodOptions likelihood;
+  NetworkOptions network;
+  std::vector<FactorOptions> factors = {FactorOptions{}};
+  Hyperprior hyperprior;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// q(z|x) = N(mean, diag exp(log_variance)), [B, Z] each.
+struct Encoding {
+  torch::Tensor mean, log_variance;
+
+  torch::Tensor variance() const { return torch::exp(log_variance); }
+  /// z = mean + sigma * noise, which gradients flow through.
+  torch::Tensor sample(const Key& key) const;
+};
+
+class Vae : public torch::nn::Module {
+ public:
+  Vae(const ModelOptions& options, const ImageShape& shape, const Key& key);
+
+  /// x in the likelihood's units, [B, C, H, W].
+  Encoding encode(const torch::Tensor& x);
+  /// z [B, Z] of any float type to the decoder's output.
+  torch::Tensor decode(const torch::Tensor& z);
+
+  const ModelOptions& options() const { return options_; }
+  const ImageShape& shape() const { return shape_; }
+  const Likelihood& likelihood() const { return *likelihood_; }
+  torch::Device device();
+  /// Networks and prior alike.
+  void move_to(torch::Device device);
+  int64_t network_parameters() const;
+
+  FactorialMixture prior;
+
+ private:
+  ModelOptions options_;
+  ImageShape shape_;
+  std::unique_ptr<Likelihood> likelihood_;
+  Encoder encoder_{nullptr};
+  Decoder decoder_{nullptr};
+};
+
+/// A draw of the whole latent vector with the components that made it.
+struct LatentSample {
+  torch::Tensor z;           ///< float64 [count, Z]
+  torch::Tensor components;  ///< int64 [count, I]
+};
+
+/// Ancestral sampling of z: a component of every factor from E[pi], then the block from the
+/// component's Student-t predictive (eq:z-t-dist). `fixed[i]` >= 0 holds factor i at a component;
+/// an empty list holds none.
+LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
+                            const std::vector<int64_t>& fixed = {});
+
+}  // namespace facet

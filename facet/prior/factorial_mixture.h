@@ -1,0 +1,144 @@
+// The factorial mixture prior: the latent vector z is cut into blocks, one a factor, and each block
+// has its own Bayesian mixture of Gaussians (eq:prior, eq:joint). Here are the posterior q_lambda
+// of one factor's parameters, the closed-form E-step (eq:resp, eq:Elogp), the KL terms of the bound
+// (eq:elbo:b to eq:elbo:e), the natural-gradient step (eq:natural-gradients, eq:lambda-update) and
+// the predictive. Everything is float64 and in matrix products: nothing of size [B, K, D] exists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/core/options.h"
+#include "facet/core/random.h"
+#include "facet/prior/normal_gamma.h"
+
+namespace facet {
+
+/// A factor's name and size.
+struct FactorOptions {
+  std::string name = "factor";
+  int64_t components = 64;
+  int64_t dimensions = 64;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// The fixed parameters of the priors on a component's mean and precision and on the weights.
+struct Hyperprior {
+  double m0 = 0.0;
+  double s0 = 1.0;
+  double a0 = 0.01;
+  double b0 = 0.01;
+  double c0 = 1.0;
+
+  void visit(OptionVisitor& visitor);
+  /// The Normal-Gamma with scalar float64 parameters.
+  NormalGamma normal_gamma(torch::Device device = torch::kCPU) const;
+};
+
+/// q(xi) of one factor: Normal-Gammas in natural parameters, [K, D] each, and Dirichlet
+/// pseudo-counts c [K].
+struct FactorPosterior {
+  NaturalNormalGamma components;
+  torch::Tensor counts;
+
+  static FactorPosterior from_mean(const NormalGamma& mean, const torch::Tensor& counts);
+  NormalGamma mean() const { return to_mean(components); }
+  FactorPosterior to(torch::Device device) const;
+};
+
+/// What the encoder says of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
+struct BlockEncoding {
+  torch::Tensor mean, variance;
+};
+
+/// E_q[log N(z_i; mu_k, alpha_k^-1)] for every image and component, [B, K] (eq:Elogp).
+torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components);
+
+/// The maximiser of the bound over q(r), [B, K] (eq:resp): a softmax of eq:Elogp + E[log pi]. The
+/// paper's g: labels play no part.
+torch::Tensor allocation(const torch::Tensor& expected_log_normal,
+                         const torch::Tensor& expected_log_weights);
+
+/// The allocation with labelled images clamped: labels are int64 [B], -1 where unknown.
+torch::Tensor clamp_labels(const torch::Tensor& allocation, const torch::Tensor& labels);
+
+/// E[KL(q(z_i|x) || p(z_i|mu_k, alpha_k))] averaged over the responsibilities, [B] (eq:elbo:b).
+torch::Tensor kl_block(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
+                       const torch::Tensor& responsibilities);
+
+/// E[KL(q(r_i) || p(r_i|pi))], [B] (eq:elbo:c).
+torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
+                            const torch::Tensor& expected_log_weights);
+
+/// KL of the hyperprior: Normal-Gammas summed over d, [K] (eq:elbo:d), and Dirichlet, scalar
+/// (eq:elbo:e).
+struct HyperpriorKl {
+  torch::Tensor components, weights;
+};
+HyperpriorKl hyperprior_kl(const FactorPosterior& posterior, const Hyperprior& hyperprior);
+
+/// One factor's part of the bound for a batch; gradients flow to the block's mean and variance.
+struct FactorTerms {
+  torch::Tensor responsibilities;      ///< [B, K], held constant: at the optimum the total
+                                       ///< derivative is the same (envelope theorem)
+  torch::Tensor kl_z;                  ///< [B]
+  torch::Tensor kl_r;                  ///< [B]
+  torch::Tensor label_log_likelihood;  ///< log g at the label, 0 without one, [B] (eq:semi-sup)
+};
+FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
+                         const torch::Tensor& labels);
+
+/// The E-step alone: responsibilities with labels clamped, [B, K], no gradient.
+torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterior,
+                     const torch::Tensor& labels);
+
+/// Sums over the images of a batch that the posterior depends on.
+struct FactorStatistics {
+  torch::Tensor counts;  ///< sum of gamma, [K]
+  torch::Tensor first;   ///< sum of gamma mean, [K, D]
+  torch::Tensor second;  ///< sum of gamma (mean^2 + variance), [K, D]
+};
+FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& responsibilities);
+
+/// lambda* of eq:natural-gradients: the exact posterior given statistics, scaled by N / |B|.
+FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,
+                                    const Hyperprior& hyperprior);
+
+/// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*.
+void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum, double rho);
+
+/// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
+torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);
+
+/// Components drawn from E[pi], int64 [count].
+torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count);
+
+/// Blocks drawn from the Student-t predictives of the given components (int64 [B]), [B, D].
+torch::Tensor sample_blocks(const Key& key, const FactorPosterior& posterior,
+                            const torch::Tensor& components);
+
+/// All factors of a model and the hyperprior they share. Block i of z is the i-th stretch of
+/// dimensions(i) numbers.
+struct FactorialMixture {
+  std::vector<FactorOptions> factors;
+  Hyperprior hyperprior;
+  std::vector<FactorPosterior> posteriors;  ///< one a factor
+
+  /// Every posterior at the hyperprior. An Error where names repeat or sizes are not positive.
+  FactorialMixture(std::vector<FactorOptions> factors, const Hyperprior& hyperprior,
+                   torch::Device device = torch::kCPU);
+
+  size_t size() const { return factors.size(); }
+  int64_t dimensions() const;  ///< Z
+  /// The factor called `name`; an Error with near matches where there is none.
+  size_t index_of(const std::string& name) const;
+  /// Cuts [B, Z] tensors into float64 blocks, one a factor.
+  std::vector<BlockEncoding> split(const torch::Tensor& mean, const torch::Tensor& variance) const;
+  std::vector<torch::Tensor> split(const torch::Tensor& z) const;
+  void to(torch::Device device);
+};
+
+}  // namespace facet

@@ -1,0 +1,22 @@
+// k-means, the seed of the mixtures: greedy k-means++ starts, Lloyd's iterations, empty clusters
+// re-seeded at the points farthest from their centres. Memory is [N, K] in slices of N.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "facet/core/random.h"
+
+namespace facet {
+
+struct KMeans {
+  torch::Tensor centres;      ///< [K, D]
+  torch::Tensor assignments;  ///< int64 [N]
+  torch::Tensor counts;       ///< int64 [K]
+  double mean_squared_error = 0;
+};
+
+/// Clusters the rows of `points` [N, D], N >= 1; with fewer distinct points than K some centres
+/// coincide.
+KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, int64_t iterations);
+
+}  // namespace facet

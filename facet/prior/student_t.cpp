@@ -1,0 +1,37 @@
+#include "facet/prior/student_t.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace facet {
+
+namespace {
+
+torch::Tensor squared_scale(const NormalGamma& q) { return (q.s + 1.0) / q.s * q.b / q.a; }
+
+}  // namespace
+
+torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& q) {
+  const torch::Tensor spread = 2.0 * q.a * squared_scale(q);  // [K, D]
+  const torch::Tensor constant = (torch::lgamma(q.a + 0.5) - torch::lgamma(q.a) -
+                                  0.5 * torch::log(spread) - 0.5 * std::log(std::numbers::pi))
+                                     .sum(1);                                      // [K]
+  torch::Tensor density = constant.expand({z.size(0), constant.size(0)}).clone();  // [B, K]
+  // One dimension at a time: the sum over d does not factor into a matrix product.
+  for (int64_t d = 0; d < z.size(1); ++d) {
+    const torch::Tensor offset = z.select(1, d).unsqueeze(1) - q.m.select(1, d);  // [B, K]
+    density -= (q.a.select(1, d) + 0.5) * torch::log1p(offset.square() / spread.select(1, d));
+  }
+  return density;
+}
+
+torch::Tensor student_t_sample(const Key& key, const NormalGamma& q) {
+  const auto generator = key.fold("gamma").generator(q.m.device());
+  // t = N(0, 1) / sqrt(G / a) with G ~ Gamma(a, 1) has 2a degrees of freedom. A component without
+  // data has a near 0.01, whose G underflows to zero: the floor keeps such draws finite.
+  const torch::Tensor gamma = at::_standard_gamma(q.a, generator).clamp_min(1e-12 * q.a);
+  const torch::Tensor normal = standard_normal(key.fold("normal"), q.m.sizes(), q.m.options());
+  return q.m + torch::sqrt(squared_scale(q)) * normal / torch::sqrt(gamma / q.a);
+}
+
+}  // namespace facet

@@ -1,0 +1,21 @@
+// The Student-t predictive of a block (eq:z-t-dist): a component's Normal with its mean and
+// precision integrated out under their Normal-Gamma posterior,
+//   T(z_d; m_d, (s_d + 1) / s_d * b_d / a_d, 2 a_d),
+// where the second argument is the squared scale.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "facet/core/random.h"
+#include "facet/prior/normal_gamma.h"
+
+namespace facet {
+
+/// log of the predictive density of every block under every component, summed over the dimensions.
+/// z is [B, D], components are [K, D], the result is [B, K]; memory stays at [B, K].
+torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& components);
+
+/// One draw for every row of `components` (already gathered by component), [B, D].
+torch::Tensor student_t_sample(const Key& key, const NormalGamma& components);
+
+}  // namespace facet

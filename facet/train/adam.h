@@ -1,0 +1,45 @@
+// Adam over one flat buffer. All parameters of a model become views of one tensor, and so do their
+// gradients: a step, the gradient's norm and a checkpoint are then a handful of operations whatever
+// the number of layers.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "facet/core/options.h"
+
+namespace facet {
+
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double largest_gradient_norm = 0.0;
+
+  void visit(OptionVisitor& visitor);
+};
+
+class Adam {
+ public:
+  /// Re-seats the module's parameters; it must be on its device already.
+  Adam(torch::nn::Module& module, const AdamOptions& options);
+
+  void zero_gradients() { gradients_.zero_(); }
+  /// Length of the whole gradient, a scalar on the device.
+  torch::Tensor gradient_norm() const { return gradients_.norm(); }
+  /// One step; a gradient longer than largest_gradient_norm is shortened to it first. `norm` is
+  /// gradient_norm().
+  void step(double learning_rate, const torch::Tensor& norm);
+
+  /// For checkpoints: steps taken and the running moments, flat.
+  int64_t steps() const { return steps_; }
+  const torch::Tensor& first_moment() const { return first_; }
+  const torch::Tensor& second_moment() const { return second_; }
+  void restore(int64_t steps, const torch::Tensor& first, const torch::Tensor& second);
+
+ private:
+  AdamOptions options_;
+  torch::Tensor parameters_, gradients_, first_, second_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace facet

@@ -1,0 +1,28 @@
+// The state of a training run, enough to continue it bit for bit: where it stands, the networks and
+// their optimizer, the prior's natural parameters, and the sums of the metrics line under way.
+// There are no random numbers in it: they are functions of the seed and the step.
+#pragma once
+
+#include <filesystem>
+
+#include "facet/model/vae.h"
+#include "facet/train/adam.h"
+
+namespace facet {
+
+enum class Phase : int64_t { pretrain = 0, initialise = 1, joint = 2, done = 3 };
+const char* phase_name(Phase phase);
+
+struct Progress {
+  Phase phase = Phase::pretrain;
+  int64_t step = 0;  ///< steps done of this phase
+  int64_t metrics_lines = 0;
+  torch::Tensor sums;  ///< float64 sums of the metrics since the last line
+};
+
+void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
+                      const Progress& progress);
+/// `sums` in the result has as many numbers as the file, on the CPU.
+Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam);
+
+}  // namespace facet

@@ -1,0 +1,76 @@
+#include "facet/train/config.h"
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+
+namespace facet {
+
+void PretrainOptions::visit(OptionVisitor& visitor) {
+  visitor.option("steps", steps, "Gradient steps with a N(0, I) prior before the mixtures come in.",
+                 at_least(0));
+  visitor.option("kl_weight", kl_weight, "Weight of the KL term.");
+}
+
+void InitialiseOptions::visit(OptionVisitor& visitor) {
+  visitor.option("images", images, "Training images to encode for it; 0 takes all.", at_least(0));
+  visitor.option("kmeans_iterations", kmeans_iterations,
+                 "Iterations of k-means that place the components.", at_least(1));
+  visitor.option("steps", steps, "Natural-gradient steps of the mixtures on those encodings.",
+                 at_least(0));
+}
+
+void JointOptions::visit(OptionVisitor& visitor) {
+  visitor.option("steps", steps, "Steps of networks and mixtures together.", at_least(0));
+  visitor.option("kl_weight", kl_weight, "Weight of KL[z]; 1 is the bound itself.");
+}
+
+void TrainOptions::visit(OptionVisitor& visitor) {
+  visitor.option("batch_size", batch_size, "Images in a step.", at_least(1));
+  visitor.option("pretrain", pretrain, "Phase 1: networks alone.");
+  visitor.option("initialise", initialise, "Phase 2: mixtures alone.");
+  visitor.option("joint", joint, "Phase 3: networks and mixtures.");
+  visitor.option("learning_rate", learning_rate,
+                 "Adam's learning rate over all gradient steps, pretrain and joint.");
+  visitor.option("adam", adam, "The networks' optimizer.");
+  visitor.option("step_size", step_size, "The natural-gradient steps' size.");
+  visitor.option("log_every", log_every, "Steps that one line of metrics averages.", at_least(1));
+  visitor.option("evaluate_every", evaluate_every,
+                 "Steps between evaluations on the valid split, where there is one; 0 for never.",
+                 at_least(0));
+  visitor.option("checkpoint_every", checkpoint_every, "Steps between checkpoints.", at_least(1));
+}
+
+void Config::visit(OptionVisitor& visitor) {
+  visitor.option("seed", seed, "Seed of everything random in training.", at_least(0));
+  visitor.option("data", data, "What to train on.");
+  visitor.option("model", model, "Networks, likelihood and prior.");
+  visitor.option("train", train, "How to train.");
+}
+
+Config read_config(const std::filesystem::path& path, const std::vector<std::string>& settings) {
+  const std::string object = path.string();
+  Json json = parse_config(read_text(path, "reading the config"), object);
+  for (const std::string& setting : settings) apply_setting(json, setting);
+  Config config;
+  read_options(config, json, object);
+  return config;
+}
+
+std::string first_difference(const Config& one, const Config& other) {
+  const Json first = write_options(one), second = write_options(other);
+  // Both have every option, so a patch only replaces values or changes the length of a list.
+  const auto patch = Json::diff(first, second);
+  if (patch.empty()) return "";
+  const std::string path = patch[0]["path"].get<std::string>();
+  const Json::json_pointer pointer(path);
+  const auto text = [&](const Json& json) {
+    return json.contains(pointer) ? json[pointer].dump() : std::string("nothing");
+  };
+  std::string key = path.substr(1);
+  std::replace(key.begin(), key.end(), '/', '.');
+  return fmt::format("{}: {}, {}", key, text(first), text(second));
+}
+
+}  // namespace facet

@@ -1,0 +1,73 @@
+// The config of a run: everything that decides its numbers. Read from JSON with comments, changed
+// by
+// --set, saved complete with defaults in the run folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "facet/data/batches.h"
+#include "facet/model/vae.h"
+#include "facet/train/adam.h"
+#include "facet/train/schedule.h"
+
+namespace facet {
+
+/// Phase 1: networks alone, with a N(0, I) prior.
+struct PretrainOptions {
+  int64_t steps = 100000;
+  Schedule kl_weight{0.0, 1.0, 20000, "linear"};
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// Phase 2: the mixtures alone, on encodings of a still encoder.
+struct InitialiseOptions {
+  int64_t images = 20000;
+  int64_t kmeans_iterations = 30;
+  int64_t steps = 20000;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// Phase 3: everything.
+struct JointOptions {
+  int64_t steps = 200000;
+  Schedule kl_weight{1.0, 1.0, 0, "linear"};
+
+  void visit(OptionVisitor& visitor);
+};
+
+struct TrainOptions {
+  int64_t batch_size = 64;
+  PretrainOptions pretrain;
+  InitialiseOptions initialise;
+  JointOptions joint;
+  Schedule learning_rate{1e-4, 1e-4, 0, "linear"};
+  AdamOptions adam;
+  StepSize step_size;
+  int64_t log_every = 100;
+  int64_t evaluate_every = 2000;
+  int64_t checkpoint_every = 1000;
+
+  void visit(OptionVisitor& visitor);
+};
+
+struct Config {
+  int64_t seed = 1;
+  DataOptions data;
+  ModelOptions model;
+  TrainOptions train;
+
+  void visit(OptionVisitor& visitor);
+};
+
+/// Reads a file and applies "key=value" settings in order.
+Config read_config(const std::filesystem::path& path,
+                   const std::vector<std::string>& settings = {});
+
+/// The first option in which two configs differ, as "key: this, that"; empty where they agree.
+std::string first_difference(const Config& one, const Config& other);
+
+}  // namespace facet

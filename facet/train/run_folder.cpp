@@ -1,0 +1,73 @@
+#include "facet/train/run_folder.h"
+
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+
+namespace facet {
+
+namespace fs = std::filesystem;
+
+RunFolder RunFolder::create(const fs::path& path) {
+  const RunFolder folder{path};
+  if (fs::exists(folder.config()) || fs::exists(folder.state()) || fs::exists(folder.metrics()))
+    throw Error({.doing = "starting a run in",
+                 .object = path.string(),
+                 .found = "a run that is there already",
+                 .expected = "a new or empty folder",
+                 .cause = "--resume continues it; --out names another folder"});
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error || !fs::is_directory(path))
+    throw Error({.doing = "starting a run in",
+                 .object = path.string(),
+                 .found = error ? error.message() : "a file",
+                 .expected = "a folder"});
+  return folder;
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  const RunFolder folder{path};
+  if (!fs::exists(folder.config()))
+    throw Error({.doing = "opening a run",
+                 .object = path.string(),
+                 .found = "no config.json in it",
+                 .expected = "a folder that 'facet train --out' has made",
+                 .cause = "is the path spelled right?"});
+  return folder;
+}
+
+MetricsFile::MetricsFile(const fs::path& path, int64_t lines) : path_(path) {
+  std::string kept;
+  if (lines > 0) {
+    std::istringstream old(read_text(path, "reading metrics"));
+    std::string line;
+    while (lines_ < lines && std::getline(old, line)) {
+      kept += line + "\n";
+      ++lines_;
+    }
+    if (lines_ < lines)
+      throw Error({.doing = "resuming with metrics",
+                   .object = path.string(),
+                   .found = fmt::format("{} lines", lines_),
+                   .expected = fmt::format("at least the {} of the checkpoint", lines)});
+  }
+  write_text(path, kept, "writing metrics");
+  stream_.open(path, std::ios::app);
+}
+
+void MetricsFile::write(const Json& record) {
+  stream_ << record.dump() << '\n' << std::flush;
+  if (!stream_)
+    throw Error({.doing = "writing metrics",
+                 .object = path_.string(),
+                 .found = "a write that failed",
+                 .expected = "room on the disk",
+                 .cause = "is the disk full?"});
+  ++lines_;
+}
+
+}  // namespace facet

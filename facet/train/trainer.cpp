@@ -1,0 +1,394 @@
+#include "facet/train/trainer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/eval/clusters.h"
+#include "facet/model/model_file.h"
+#include "facet/prior/initialise.h"
+
+namespace facet {
+
+namespace {
+
+std::vector<Split> parse_splits(const std::vector<std::string>& names) {
+  std::vector<Split> splits;
+  for (const std::string& name : names) splits.push_back(parse_split(name));
+  return splits;
+}
+
+std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, torch::Device device) {
+  const auto& trained = config.data.train_splits;
+  const bool trained_on = std::find(trained.begin(), trained.end(), "valid") != trained.end();
+  if (trained_on || !pack.split.eq(static_cast<int64_t>(Split::valid)).any().item<bool>())
+    return std::nullopt;
+  return select_images(pack, {Split::valid}, config.data, false, device);
+}
+
+std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Key& key,
+                                torch::Device device) {
+  auto model = std::make_shared<Vae>(config.model, pack.shape(), key.fold("model"));
+  model->move_to(device);
+  return model;
+}
+
+/// Where the sums of a metrics line are: the count of steps, the reconstruction, the gradient's
+/// norm, and then KL[z] and KL[r] of every factor.
+constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, first_kl_at = 3;
+
+}  // namespace
+
+Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder,
+                 torch::Device device, bool resume, TrainingCallbacks callbacks)
+    : config_(config),
+      folder_(folder),
+      callbacks_(std::move(callbacks)),
+      device_(device),
+      key_(static_cast<uint64_t>(config.seed)),
+      model_(make_model(config, pack, key_, device)),
+      adam_(*model_, config.train.adam),
+      images_(
+          select_images(pack, parse_splits(config.data.train_splits), config.data, true, device)),
+      batches_(images_, key_.fold("batches"), config.train.batch_size),
+      valid_(valid_images(pack, config, device)),
+      properties_(pack.properties) {
+  const auto sums = first_kl_at + 2 * static_cast<int64_t>(model_->prior.size());
+  if (resume) {
+    progress_ = read_checkpoint(folder_.state(), *model_, adam_);
+    progress_.sums = progress_.sums.to(device_);
+  } else {
+    progress_.sums =
+        torch::zeros({sums}, torch::TensorOptions().dtype(torch::kFloat64).device(device_));
+    write_text(folder_.config(), write_options(config_).dump(2) + "\n", "saving the config");
+  }
+  metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
+  events_ = std::make_unique<EventFile>(folder_.events());
+  saved_step_ = progress_.step;
+}
+
+int64_t Trainer::phase_steps(Phase phase) const {
+  const TrainOptions& train = config_.train;
+  return phase == Phase::pretrain     ? train.pretrain.steps
+         : phase == Phase::initialise ? train.initialise.steps
+         : phase == Phase::joint      ? train.joint.steps
+                                      : 0;
+}
+
+int64_t Trainer::gradient_step() const {
+  return progress_.phase == Phase::pretrain ? progress_.step
+                                            : config_.train.pretrain.steps + progress_.step;
+}
+
+double Trainer::learning_rate() const {
+  const TrainOptions& train = config_.train;
+  return train.learning_rate.at(gradient_step(), train.pretrain.steps + train.joint.steps);
+}
+
+Key Trainer::step_key() const {
+  return key_.fold(phase_name(progress_.phase)).fold(static_cast<uint64_t>(progress_.step));
+}
+
+void Trainer::require_finite(const torch::Tensor& number, const NamedTensors& trail) {
+  // Looking at a number waits for the card, so there only the steps that end a metrics line look.
+  const bool look = device_.is_cpu() || (progress_.step + 1) % config_.train.log_every == 0;
+  if (!look || std::isfinite(number.item<double>())) return;
+  NamedTensors tensors = trail;
+  for (auto& entry : gradients_and_parameters(*model_)) tensors.push_back(entry);
+  const std::string name = first_not_finite(tensors);
+  throw Error(
+      {.doing = fmt::format("training, step {} of phase {}, run", progress_.step + 1,
+                            phase_name(progress_.phase)),
+       .object = folder_.path.string(),
+       .found = fmt::format("NaN or infinity in {}", name.empty() ? "the gradient's norm" : name),
+       .expected = "finite numbers",
+       .cause =
+           fmt::format("is the learning rate too high? The last good checkpoint, at step {} of "
+                       "this phase, is untouched",
+                       saved_step_)});
+}
+
+void Trainer::optimise(const torch::Tensor& loss, const NamedTensors& trail) {
+  adam_.zero_gradients();
+  loss.backward();
+  gradient_norm_ = adam_.gradient_norm();
+  require_finite(gradient_norm_ + loss.detach(), trail);
+  adam_.step(learning_rate(), gradient_norm_);
+}
+
+void Trainer::accumulate(const torch::Tensor& reconstruction,
+                         const std::vector<torch::Tensor>& kl_z,
+                         const std::vector<torch::Tensor>& kl_r) {
+  torch::NoGradGuard no_gradient;
+  const auto options = progress_.sums.options();
+  const auto factors = static_cast<int64_t>(model_->prior.size());
+  torch::Tensor& sums = progress_.sums;
+  sums[count_at] += 1;
+  if (reconstruction.defined()) {
+    sums[reconstruction_at] += reconstruction.mean().to(options);
+    sums[norm_at] += gradient_norm_.to(options);
+  }
+  for (size_t i = 0; i < kl_z.size(); ++i)
+    sums[first_kl_at + static_cast<int64_t>(i)] += kl_z[i].mean().to(options);
+  for (size_t i = 0; i < kl_r.size(); ++i)
+    sums[first_kl_at + factors + static_cast<int64_t>(i)] += kl_r[i].mean().to(options);
+}
+
+void Trainer::pretrain_step() {
+  const torch::Tensor x = model_->likelihood().from_pixels(batches_.pixels(gradient_step()));
+  const Encoding encoding = model_->encode(x);
+  const torch::Tensor output = model_->decode(encoding.sample(step_key()));
+  const torch::Tensor reconstruction = model_->likelihood().log_density(x, output);
+  const torch::Tensor kl = standard_normal_kl(encoding);
+  const double weight =
+      config_.train.pretrain.kl_weight.at(progress_.step, config_.train.pretrain.steps);
+  optimise(-(reconstruction.mean() - weight * kl.mean()),
+           {{"the encoder's mean", encoding.mean},
+            {"the encoder's log variance", encoding.log_variance},
+            {"the decoder's output", output},
+            {"the reconstruction term", reconstruction},
+            {"KL[z]", kl}});
+  accumulate(reconstruction, {kl}, {});
+}
+
+void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks, double rho) {
+  torch::NoGradGuard no_gradient;
+  const double scale =
+      static_cast<double>(images_.count()) / static_cast<double>(blocks.front().mean.size(0));
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    FactorPosterior& posterior = model_->prior.posteriors[i];
+    const torch::Tensor responsibilities = e_step(blocks[i], posterior, {});
+    natural_step(posterior,
+                 conjugate_posterior(statistics(blocks[i], responsibilities), scale,
+                                     model_->prior.hyperprior),
+                 rho);
+  }
+}
+
+void Trainer::joint_step() {
+  const torch::Tensor x = model_->likelihood().from_pixels(batches_.pixels(gradient_step()));
+  const BoundTerms terms = bound_terms(*model_, x, {}, step_key());
+  const double weight = config_.train.joint.kl_weight.at(progress_.step, config_.train.joint.steps);
+  const torch::Tensor kl_z = terms.kl_z(), kl_r = terms.kl_r();
+  optimise(-(terms.reconstruction.mean() - weight * kl_z.mean() - kl_r.mean()),
+           {{"the encoder's mean", terms.encoding.mean},
+            {"the encoder's log variance", terms.encoding.log_variance},
+            {"the reconstruction term", terms.reconstruction},
+            {"KL[z]", kl_z},
+            {"KL[r]", kl_r}});
+  std::vector<torch::Tensor> factor_kl_z, factor_kl_r;
+  for (const FactorTerms& factor : terms.factors) {
+    factor_kl_z.push_back(factor.kl_z);
+    factor_kl_r.push_back(factor.kl_r);
+  }
+  accumulate(terms.reconstruction, factor_kl_z, factor_kl_r);
+
+  torch::NoGradGuard no_gradient;
+  const Encoding moved = model_->encode(x);
+  natural_gradient_step(model_->prior.split(moved.mean, moved.variance()),
+                        config_.train.step_size.at(progress_.step));
+}
+
+const std::vector<BlockEncoding>& Trainer::cached_encodings() {
+  if (!encodings_.empty()) return encodings_;
+  torch::NoGradGuard no_gradient;
+  const int64_t wanted = config_.train.initialise.images;
+  const int64_t count = wanted == 0 ? images_.count() : std::min(wanted, images_.count());
+  const int64_t batch = std::min<int64_t>(500, count);
+  Batches batches(images_, key_.fold("initialise"), batch);
+  std::vector<torch::Tensor> means, variances;
+  for (int64_t step = 0; step < count / batch; ++step) {
+    const Encoding encoding =
+        model_->encode(model_->likelihood().from_pixels(batches.pixels(step)));
+    means.push_back(encoding.mean);
+    variances.push_back(encoding.variance());
+  }
+  encodings_ = model_->prior.split(torch::cat(means), torch::cat(variances));
+  return encodings_;
+}
+
+void Trainer::place_components() {
+  const auto& encodings = cached_encodings();
+  for (size_t i = 0; i < encodings.size(); ++i)
+    model_->prior.posteriors[i] = initial_posterior(
+        key_.fold("components").fold(i), encodings[i], model_->prior.factors[i].components,
+        images_.count(), config_.train.initialise.kmeans_iterations, model_->prior.hyperprior);
+}
+
+void Trainer::initialise_step() {
+  const auto& encodings = cached_encodings();
+  const torch::Tensor chosen =
+      torch::randint(encodings.front().mean.size(0), {config_.train.batch_size},
+                     step_key().generator(), torch::kInt64)
+          .to(device_);
+  std::vector<BlockEncoding> blocks;
+  std::vector<torch::Tensor> kl_z, kl_r;
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    blocks.push_back(
+        {encodings[i].mean.index_select(0, chosen), encodings[i].variance.index_select(0, chosen)});
+    const FactorTerms terms = factor_terms(blocks[i], model_->prior.posteriors[i], {});
+    kl_z.push_back(terms.kl_z);
+    kl_r.push_back(terms.kl_r);
+  }
+  accumulate({}, kl_z, kl_r);
+  natural_gradient_step(blocks, config_.train.step_size.at(progress_.step));
+}
+
+StepReport Trainer::take_report() {
+  torch::NoGradGuard no_gradient;
+  const TrainOptions& train = config_.train;
+  const torch::Tensor sums = progress_.sums.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true);
+  progress_.sums.zero_();
+  const double steps = std::max(1.0, sums[count_at].item<double>());
+  const auto average = [&](int64_t at) { return sums[at].item<double>() / steps; };
+
+  StepReport report;
+  report.phase = progress_.phase;
+  report.step = progress_.step;
+  report.phase_steps = phase_steps(progress_.phase);
+  for (const Phase phase : {Phase::pretrain, Phase::initialise, Phase::joint}) {
+    report.total_steps += phase_steps(phase);
+    report.total_step += phase < progress_.phase    ? phase_steps(phase)
+                         : phase == progress_.phase ? progress_.step
+                                                    : 0;
+  }
+  report.reconstruction = average(reconstruction_at);
+  report.gradient_norm = average(norm_at);
+  report.learning_rate = learning_rate();
+  const int64_t last = progress_.step - 1;
+  if (progress_.phase == Phase::pretrain) {
+    report.kl_weight = train.pretrain.kl_weight.at(last, train.pretrain.steps);
+    report.kl_z = average(first_kl_at);
+  } else {
+    report.kl_weight = train.joint.kl_weight.at(last, train.joint.steps);
+    report.step_size = train.step_size.at(last);
+    const auto count = static_cast<int64_t>(model_->prior.size());
+    for (int64_t i = 0; i < count; ++i) {
+      const FactorPosterior& posterior = model_->prior.posteriors[static_cast<size_t>(i)];
+      const torch::Tensor held = (posterior.counts - model_->prior.hyperprior.c0)
+                                     .clamp_min(0)
+                                     .to(torch::kCPU)
+                                     .contiguous();
+      const std::vector<double> weights(held.data_ptr<double>(),
+                                        held.data_ptr<double>() + held.numel());
+      const FactorOptions& factor = model_->prior.factors[static_cast<size_t>(i)];
+      report.factors.push_back({factor.name, average(first_kl_at + i),
+                                average(first_kl_at + count + i), factor.components,
+                                std::count_if(weights.begin(), weights.end(),
+                                              [](double weight) { return weight > 1.0; }),
+                                perplexity(weights)});
+      report.kl_z += report.factors.back().kl_z;
+      report.kl_r += report.factors.back().kl_r;
+      const HyperpriorKl kl = hyperprior_kl(posterior, model_->prior.hyperprior);
+      report.hyperprior +=
+          (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images_.count());
+    }
+  }
+  report.elbo = report.reconstruction - report.kl_z - report.kl_r;
+  return report;
+}
+
+void Trainer::log(const StepReport& report) {
+  Json record = {{"phase", phase_name(report.phase)}, {"step", report.step}};
+  if (report.phase != Phase::initialise) {
+    record["elbo"] = report.elbo;
+    record["reconstruction"] = report.reconstruction;
+  }
+  record["kl_z"] = report.kl_z;
+  record["kl_r"] = report.kl_r;
+  if (report.phase != Phase::initialise) {
+    record["kl_weight"] = report.kl_weight;
+    record["learning_rate"] = report.learning_rate;
+    record["gradient_norm"] = report.gradient_norm;
+  }
+  if (report.phase != Phase::pretrain) {
+    record["step_size"] = report.step_size;
+    record["hyperprior"] = report.hyperprior;
+    for (const StepReport::Factor& factor : report.factors)
+      record["factors"].push_back({{"name", factor.name},
+                                   {"living", factor.living},
+                                   {"perplexity", factor.perplexity},
+                                   {"kl_z", factor.kl_z},
+                                   {"kl_r", factor.kl_r}});
+  }
+  metrics_->write(record);
+  for (const auto& [name, value] : record.items())
+    if (value.is_number() && name != "step")
+      events_->scalar("train/" + name, report.total_step, value.get<double>());
+  for (const StepReport::Factor& factor : report.factors)
+    events_->scalar("living/" + factor.name, report.total_step, static_cast<double>(factor.living));
+  events_->flush();
+  if (callbacks_.report) callbacks_.report(report);
+}
+
+void Trainer::evaluate_valid(const StepReport& report) {
+  const Evaluation evaluation = evaluate(*model_, *valid_, properties_, "valid", {});
+  metrics_->write(
+      {{"phase", phase_name(report.phase)}, {"step", report.step}, {"valid", to_json(evaluation)}});
+  events_->scalar("valid/elbo", report.total_step, evaluation.elbo);
+  events_->flush();
+  if (callbacks_.evaluated) callbacks_.evaluated(evaluation, report);
+}
+
+void Trainer::save() {
+  // A state that holds a NaN must not take the place of a good one.
+  NamedTensors tensors = gradients_and_parameters(*model_);
+  for (size_t i = 0; i < model_->prior.size(); ++i)
+    tensors.emplace_back(fmt::format("the prior of factor '{}'", model_->prior.factors[i].name),
+                         model_->prior.posteriors[i].mean().b);
+  if (const std::string name = first_not_finite(tensors); !name.empty())
+    throw Error({.doing = "saving a checkpoint of",
+                 .object = folder_.path.string(),
+                 .found = fmt::format("NaN or infinity in {}", name),
+                 .expected = "finite numbers",
+                 .cause = "the last good checkpoint is untouched"});
+  progress_.metrics_lines = metrics_->lines();
+  write_checkpoint(folder_.state(), *model_, adam_, progress_);
+  write_model(folder_.model(), *model_);
+  saved_step_ = progress_.step;
+}
+
+void Trainer::advance() {
+  progress_.phase = static_cast<Phase>(static_cast<int64_t>(progress_.phase) + 1);
+  progress_.step = 0;
+  progress_.sums.zero_();
+  if (progress_.phase != Phase::initialise) encodings_.clear();
+}
+
+bool Trainer::run() {
+  const TrainOptions& train = config_.train;
+  for (; progress_.phase != Phase::done; advance()) {
+    const int64_t steps = phase_steps(progress_.phase);
+    if (progress_.phase == Phase::initialise && progress_.step == 0) {
+      if (callbacks_.notice) callbacks_.notice("placing the components at k-means centres");
+      place_components();
+    }
+    while (progress_.step < steps) {
+      if (callbacks_.stop && callbacks_.stop()) {
+        save();
+        return false;
+      }
+      if (progress_.phase == Phase::pretrain) pretrain_step();
+      if (progress_.phase == Phase::initialise) initialise_step();
+      if (progress_.phase == Phase::joint) joint_step();
+      ++progress_.step;
+      const auto due = [&](int64_t every) {
+        return every > 0 && (progress_.step % every == 0 || progress_.step == steps);
+      };
+      const bool evaluation_due =
+          valid_ && progress_.phase == Phase::joint && due(train.evaluate_every);
+      if (due(train.log_every) || evaluation_due) {
+        const StepReport report = take_report();
+        log(report);
+        if (evaluation_due) evaluate_valid(report);
+      }
+      if (due(train.checkpoint_every)) save();
+    }
+  }
+  save();
+  return true;
+}
+
+}  // namespace facet

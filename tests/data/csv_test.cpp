@@ -1,0 +1,178 @@
+#include "facet/data/csv.h"
+
+#include <random>
+#include <zlib.h>
+
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+using Row = std::vector<std::string>;
+using Rows = std::vector<Row>;
+
+class Csv : public testing::Test {
+ protected:
+  Table read(const std::string& text) {
+    write_text(path_, text, "test");
+    return read_csv(path_);
+  }
+
+  std::string packed(const std::string& text) {
+    const auto path = folder_ / "packed.gz";
+    gzFile file = gzopen(path.c_str(), "wb9");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    return read_text(path, "test");
+  }
+
+  void expect_message(const std::string& text, const std::string& part) {
+    try {
+      read(text);
+      ADD_FAILURE() << "no error, expected one with: " << part;
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_ / "table.csv";
+};
+
+TEST_F(Csv, HeaderAndRowsAreToldApart) {
+  const Table table = read("name,age\nAda,36\nAlan,41\n");
+  EXPECT_EQ(table.columns, (Row{"name", "age"}));
+  EXPECT_EQ(table.rows, (Rows{{"Ada", "36"}, {"Alan", "41"}}));
+}
+
+TEST_F(Csv, QuotedCellsHoldCommasLineEndsAndQuotes) {
+  EXPECT_EQ(read("a,b\n\"x,y\",\"two\nlines\"\n\"say \"\"hi\"\"\",\"\"\n").rows,
+            (Rows{{"x,y", "two\nlines"}, {"say \"hi\"", ""}}));
+}
+
+TEST_F(Csv, LineEndsByteOrderMarkAndPackingMakeNoDifference) {
+  const Rows rows = {{"1", ""}, {"2", "\xc3\xa9"}};
+  EXPECT_EQ(read("a,b\n1,\n2,\xc3\xa9\n").rows, rows);
+  EXPECT_EQ(read("a,b\r\n1,\r\n2,\xc3\xa9\r\n").rows, rows);
+  EXPECT_EQ(read("a,b\n1,\n2,\xc3\xa9").rows, rows);
+  EXPECT_EQ(read("a,b\r\n1,\r\n\r\n2,\xc3\xa9\r\n\r\n").rows, rows);
+  EXPECT_EQ(read("\xef\xbb\xbf"
+                 "a,b\n1,\n2,\xc3\xa9\n")
+                .columns,
+            (Row{"a", "b"}));
+  EXPECT_EQ(read(packed("a,b\n1,\n2,\xc3\xa9\n")).rows, rows);
+}
+
+TEST_F(Csv, AnEmptyLastCellNeedsNoLineEnd) { EXPECT_EQ(read("a,b\n1,").rows, (Rows{{"1", ""}})); }
+
+TEST_F(Csv, ABlankLineIsAnEmptyCellWhereThereIsOneColumn) {
+  EXPECT_EQ(read("a\n1\n\n2\n").rows, (Rows{{"1"}, {""}, {"2"}}));
+}
+
+TEST_F(Csv, AHeaderAloneIsATableWithoutRows) { EXPECT_TRUE(read("a,b\n").rows.empty()); }
+
+TEST_F(Csv, ARowOfAnotherLengthIsNamedByItsLine) {
+  expect_message("a,b\n1,2\n1\n", "1 cells in line 3, expected 2");
+  expect_message("a,b\n1,2,3\n", "3 cells in line 2, expected 2");
+  expect_message("a,b\n\"1\n\n\",2\n1\n", "1 cells in line 5");
+}
+
+TEST_F(Csv, BrokenQuotesAreNamedByTheirLine) {
+  expect_message("a,b\n1,2\n3,\"4\n5,6\n", "a quote opened in line 3 that never closes");
+  expect_message("a,b\n1,2\"\n", "a quote in the middle of a cell in line 2");
+  expect_message("a,b\n\"1\"x,2\n", "text after a closing quote in line 2");
+  expect_message("a,b\n1,2\r3,4\r", "a carriage return without a line feed in line 2");
+}
+
+TEST_F(Csv, EveryColumnNeedsANameOfItsOwn) {
+  expect_message("a,b,a\n", "column 3 named 'a'");
+  expect_message("a,,b\n", "no name for column 2 of 3");
+  expect_message("\n1\n", "no name for column 1 of 1");
+  expect_message("a,\"b\nc\"\n", "control characters");
+}
+
+TEST_F(Csv, FilesThatAreNoTextAreRefused) {
+  expect_message("", "an empty file");
+  expect_message("\xef\xbb\xbf", "an empty file");
+  expect_message(std::string("a,b\n1,\0", 7), "a zero byte at position 6");
+  EXPECT_THROW(read_csv(folder_ / "absent.csv"), Error);
+  EXPECT_THROW(read_csv(folder_.path()), Error);
+}
+
+/// Every row of `part` is a row of `whole`, except that the last cell of the last may be shorter.
+bool is_beginning(const Table& part, const Table& whole) {
+  if (part.rows.size() > whole.rows.size()) return false;
+  for (size_t i = 0; i < part.rows.size(); ++i) {
+    Row expected = whole.rows[i];
+    const bool last = i + 1 == part.rows.size();
+    if (last && expected.back().starts_with(part.rows[i].back()))
+      expected.back() = part.rows[i].back();
+    if (part.rows[i] != expected) return false;
+  }
+  return true;
+}
+
+TEST_F(Csv, ATruncatedTableNeverGivesARowThatWasNotThere) {
+  const std::string text =
+      "file,hair,note\n1.png,\"a, \"\"b\"\"\",\"x\ny\"\n2.png,red,\"z\"\n3.png,,q\n";
+  const Table whole = read(text);
+  const size_t header = text.find('\n');
+  int errors = 0;
+  for (size_t length = 0; length < text.size(); ++length) {
+    try {
+      const Table part = read(text.substr(0, length));
+      EXPECT_TRUE(length < header || is_beginning(part, whole)) << length;
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 25);  // wherever a row lacks cells or a quote is open
+}
+
+TEST_F(Csv, EveryTruncationOfAPackedTableIsAnError) {
+  const std::string bytes = packed("file,hair\n1.png,\"a, \"\"b\"\"\"\n2.png,red\n");
+  for (size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_THROW(read(bytes.substr(0, length)), Error) << length;
+}
+
+TEST_F(Csv, FlippedBytesGiveAnErrorOrAWholeTable) {
+  const std::string text =
+      "file,hair,note\n1.png,\"a, \"\"b\"\"\",\"x\ny\"\n2.png,red,\"z\"\n3.png,,q\n";
+  std::mt19937 random(9);
+  int errors = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    std::string damaged = text;
+    damaged[random() % damaged.size()] = static_cast<char>(random() % 256);
+    try {
+      const Table table = read(damaged);
+      for (const Row& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 50);
+}
+
+TEST_F(Csv, WrittenRowsAreReadBackAsTheyWere) {
+  const Row header = {"plain", "quoted \"name\"", "a,b"};
+  const Rows rows = {{"", "", ""}, {" x ", "1\n2\r\n3", "\"\""}, {"\r", ",", "\xc3\xa9"}};
+  std::string text = csv_row(header);
+  for (const Row& row : rows) text += csv_row(row);
+  const Table table = read(text);
+  EXPECT_EQ(table.columns, header);
+  EXPECT_EQ(table.rows, rows);
+}
+
+TEST_F(Csv, OnlyCellsThatNeedQuotesGetThem) {
+  EXPECT_EQ(csv_row({"a b", "1,5", "say \"x\""}), "a b,\"1,5\",\"say \"\"x\"\"\"\n");
+  EXPECT_EQ(csv_row({""}), "\"\"\n");
+}
+
+}  // namespace
+}  // namespace facet
