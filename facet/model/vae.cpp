@@ -56,6 +56,13 @@ int64_t Vae::network_parameters() const {
   return count;
 }
 
+std::vector<Vae::LatentAxis> Vae::latent_axes() {
+  const auto parameters = named_parameters();
+  return {{parameters["encoder.head.weight"], 0, 2},  // means, then log variances
+          {parameters["encoder.head.bias"], 0, 2},
+          {parameters["decoder.stem.weight"], 1, 1}};
+}
+
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
                             const std::vector<int64_t>& fixed) {
   torch::NoGradGuard no_gradient;

@@ -51,6 +51,14 @@ class Vae : public torch::nn::Module {
   void move_to(torch::Device device);
   int64_t network_parameters() const;
 
+  /// A parameter's axis that runs over latent dimensions, `repeats` times one after another.
+  struct LatentAxis {
+    torch::Tensor parameter;
+    int64_t axis, repeats;
+  };
+  /// Every such axis of the networks: to reorder them all alike only renames the dimensions.
+  std::vector<LatentAxis> latent_axes();
+
   FactorialMixture prior;
 
  private:

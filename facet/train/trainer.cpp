@@ -8,6 +8,7 @@
 #include "facet/core/file.h"
 #include "facet/eval/clusters.h"
 #include "facet/model/model_file.h"
+#include "facet/prior/arrange.h"
 #include "facet/prior/initialise.h"
 
 namespace facet {
@@ -209,7 +210,29 @@ const std::vector<BlockEncoding>& Trainer::cached_encodings() {
   return encodings_;
 }
 
+void Trainer::arrange_latents() {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> means;
+  std::vector<int64_t> sizes;
+  for (const BlockEncoding& block : cached_encodings()) {
+    means.push_back(block.mean);
+    sizes.push_back(block.mean.size(1));
+  }
+  const torch::Tensor order =
+      group_dimensions(pairwise_dependence(torch::cat(means, 1)), sizes).to(device_);
+  for (const Vae::LatentAxis& latent : model_->latent_axes()) {
+    std::vector<torch::Tensor> repeated;
+    for (int64_t r = 0; r < latent.repeats; ++r) repeated.push_back(order + r * order.size(0));
+    const torch::Tensor index = torch::cat(repeated);
+    std::vector<torch::Tensor> tensors = adam_.moments_of(latent.parameter);
+    tensors.push_back(latent.parameter);
+    for (torch::Tensor& tensor : tensors) tensor.copy_(tensor.index_select(latent.axis, index));
+  }
+  encodings_.clear();  // they were of the old order
+}
+
 void Trainer::place_components() {
+  if (config_.train.initialise.arrange && model_->prior.size() > 1) arrange_latents();
   const auto& encodings = cached_encodings();
   for (size_t i = 0; i < encodings.size(); ++i)
     model_->prior.posteriors[i] = initial_posterior(

@@ -1,0 +1,51 @@
+# A thin front for the CMake presets: each target installs what is missing, builds, and runs.
+# CMake alone works too: cmake --preset release && cmake --build --preset release.
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+FACET := $(BUILD)/cli/facet
+RUN ?= runs/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure program demo test bench format check-format docs clean
+
+help:  ## Say what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup:  ## Install the Debian packages that are missing
+	@scripts/setup
+
+configure: setup
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+	@rm -f build-configure.log
+
+program: configure
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
+
+demo: program  ## Train on the built-in portraits for a few minutes and show what was learned
+	@if [ -e $(RUN)/config.json ]; then \
+	  if $(FACET) info $(RUN) | grep -q 'trained to the end'; then rm -rf $(RUN).old && mv $(RUN) $(RUN).old; fi; fi
+	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
+	  else rm -rf $(RUN) && $(FACET) train configs/demo.json --out $(RUN); fi
+
+test: configure  ## Build everything and run the tests
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+	@ctest --preset $(PRESET) -j $(JOBS)
+
+bench: configure  ## Compare a training step with PyTorch's and report peak memory
+	@scripts/setup bench
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_step --target bench_prior
+	@bench/compare $(BUILD)/bench
+
+format:  ## Format the sources
+	@scripts/setup
+	@git ls-files -co --exclude-standard '*.cpp' '*.h' | xargs clang-format -i
+
+check-format:
+	@git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run --Werror
+
+docs: program  ## Write docs/config.md anew from the option declarations
+	@$(FACET) train --describe-options > docs/config.md
+
+clean:  ## Remove what was built
+	rm -rf build

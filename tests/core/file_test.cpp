@@ -1,0 +1,184 @@
+#include "facet/core/file.h"
+
+#include <csignal>
+#include <sys/resource.h>
+#include <zlib.h>
+
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Action>
+std::string message(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// While it lives no file can grow past `bytes`: to the writer, a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  void (*old_handler_)(int);
+  rlimit old_{};
+};
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+std::string gzip(const std::string& plain) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, plain.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+class File : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  fs::path path_ = folder_ / "values.txt";
+};
+
+using AtomicFileTest = File;
+using GzipTest = File;
+using MappedFileTest = File;
+
+TEST_F(AtomicFileTest, CommitReplacesTheOldFileAndLeavesNothingElse) {
+  write_text(path_, "old", "saving");
+  AtomicFile file(path_, "saving");
+  file.write("new ");
+  file.write("text");
+  EXPECT_EQ(read_text(path_, "reading"), "old") << "the old file is there until commit()";
+  file.commit();
+  EXPECT_EQ(read_text(path_, "reading"), "new text");
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(AtomicFileTest, WithoutCommitTheOldFileStays) {
+  write_text(path_, "old", "saving");
+  {
+    AtomicFile file(path_, "saving");
+    file.write("new");
+  }
+  EXPECT_EQ(read_text(path_, "reading"), "old");
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(AtomicFileTest, AFullDiskIsAnErrorThatKeepsTheOldFile) {
+  write_text(path_, "old", "saving");
+  std::string found;
+  {
+    const FullDisk full(1000);
+    found = message([&] { write_text(path_, std::string(5000, 'x'), "saving the model"); });
+  }
+  EXPECT_NE(found.find("saving the model '" + path_.string()), std::string::npos) << found;
+  EXPECT_NE(found.find("disk full"), std::string::npos) << found;
+  EXPECT_EQ(read_text(path_, "reading"), "old");
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(AtomicFileTest, AMissingFolderIsAnErrorThatAsksForIt) {
+  const std::string found = message([&] { write_text(folder_ / "no/file", "x", "saving"); });
+  EXPECT_NE(found.find("does the folder exist?"), std::string::npos) << found;
+}
+
+TEST_F(AtomicFileTest, AFolderInTheFilesPlaceIsAnErrorAndStays) {
+  fs::create_directory(path_);
+  EXPECT_THROW(write_text(path_, "x", "saving"), Error);
+  EXPECT_TRUE(fs::is_directory(path_));
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(File, ReadingWhatIsNoFileIsAnErrorThatSaysSo) {
+  EXPECT_NE(message([&] { read_text(path_, "reading"); }).find("no readable file"),
+            std::string::npos);
+  EXPECT_NE(message([&] { read_text(folder_.path(), "reading"); }).find("a folder"),
+            std::string::npos);
+  EXPECT_THROW(MappedFile(path_, "reading"), Error);
+  EXPECT_THROW(MappedFile(folder_.path(), "reading"), Error);
+  EXPECT_THROW(MappedFile("/dev/null", "reading"), Error);
+}
+
+TEST_F(File, TextMayHoldAnyBytes) {
+  const std::string bytes("a\0b\r\n\xff", 6);
+  write_text(path_, bytes, "saving");
+  EXPECT_EQ(read_text(path_, "reading"), bytes);
+}
+
+TEST_F(MappedFileTest, ShowsTheBytesOfTheFile) {
+  write_text(path_, "abc", "saving");
+  const MappedFile file(path_, "reading");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.data()), file.size()), "abc");
+  write_text(path_, "", "saving");
+  EXPECT_EQ(MappedFile(path_, "reading").size(), 0u);
+}
+
+TEST_F(GzipTest, PlainFilesComeAsTheyAre) {
+  for (const std::string& text : {std::string(), std::string("\x1f"), std::string("plain")}) {
+    write_text(path_, text, "saving");
+    EXPECT_EQ(read_maybe_gzip(path_, "reading"), text);
+  }
+}
+
+TEST_F(GzipTest, PackedFilesAreUnpacked) {
+  std::string large;
+  for (int i = 0; i < 300000; ++i) large += std::to_string(i);  // more than one chunk of output
+  for (const std::string& text : {std::string(), std::string("text"), large}) {
+    write_text(path_, gzip(text), "saving");
+    EXPECT_EQ(read_maybe_gzip(path_, "reading"), text);
+  }
+}
+
+TEST_F(GzipTest, SeveralMembersUnpackToOneText) {
+  write_text(path_, gzip("one ") + gzip("") + gzip("two"), "saving");
+  EXPECT_EQ(read_maybe_gzip(path_, "reading"), "one two");
+}
+
+TEST_F(GzipTest, EveryTruncationIsAnError) {
+  const std::string packed = gzip("some text that packs, some text that packs, and more of it");
+  // Below two bytes nothing says that it was gzip.
+  for (size_t length = 2; length < packed.size(); ++length) {
+    write_text(path_, packed.substr(0, length), "saving");
+    EXPECT_THROW(read_maybe_gzip(path_, "reading"), Error) << length;
+  }
+}
+
+TEST_F(GzipTest, ADamagedChecksumIsAnError) {
+  std::string packed = gzip("some text");
+  packed[packed.size() - 6] ^= 1;
+  write_text(path_, packed, "saving");
+  EXPECT_THROW(read_maybe_gzip(path_, "reading"), Error);
+}
+
+}  // namespace
+}  // namespace facet
