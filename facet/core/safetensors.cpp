@@ -72,7 +72,8 @@ torch::Tensor view_of(const Json& entry, const std::string& name, const std::byt
   uint64_t count = 1;
   if (!shape_json.is_array()) source.fail(what + "with shape " + shape_json.dump(), "a list");
   for (const Json& extent : shape_json) {
-    if (!extent.is_number_unsigned()) source.fail(what + "with a bad shape", "whole numbers");
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > (uint64_t{1} << 62))
+      source.fail(what + "with a bad shape", "whole numbers");
     shape.push_back(extent.get<int64_t>());
     if (__builtin_mul_overflow(count, extent.get<uint64_t>(), &count))
       source.fail(what + "with a shape too large to exist", "a smaller one");

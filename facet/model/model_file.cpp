@@ -62,6 +62,12 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
       const std::string name = fmt::format("prior.{}.{}", factor.name, letter);
       const torch::Tensor& stored = file.get(name, torch::kFloat64, shape, object);
       require_finite(stored, name, object);
+      if (letter != "m" && !stored.gt(0).all().item<bool>())
+        throw Error({.doing = fmt::format("reading tensor '{}' of", name),
+                     .object = object,
+                     .found = "numbers at or below zero",
+                     .expected = "positive ones",
+                     .cause = "is the file damaged?"});
       return stored.to(device);
     };
     const std::vector<int64_t> shape = {factor.components, factor.dimensions};

@@ -51,7 +51,9 @@ KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, in
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     counts = torch::bincount(nearest.assignments, {}, clusters);
     torch::Tensor sums = torch::zeros_like(centres).index_add_(0, nearest.assignments, points);
-    centres = sums / counts.clamp_min(1).unsqueeze(1).to(points.dtype());
+    // A cluster without points stays where it is until it is re-seeded.
+    centres = torch::where(counts.gt(0).unsqueeze(1),
+                           sums / counts.clamp_min(1).unsqueeze(1).to(points.dtype()), centres);
     const torch::Tensor empty = counts.eq(0).nonzero().squeeze(1);
     if (const int64_t vacant = std::min(empty.size(0), points.size(0)); vacant > 0) {
       const torch::Tensor farthest = std::get<1>(nearest.distances.topk(vacant));

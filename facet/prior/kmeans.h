@@ -1,4 +1,4 @@
-// k-means, the seed of the mixtures: greedy k-means++ starts, Lloyd's iterations, empty clusters
+// k-means, the seed of the mixtures: k-means++ starts, Lloyd's iterations, empty clusters
 // re-seeded at the points farthest from their centres. Memory is [N, K] in slices of N.
 #pragma once
 

@@ -66,7 +66,8 @@ torch::Tensor tensor_of(const Json& json) {
   for (const Json* level = &json; level->is_array(); level = &level->front())
     shape.push_back(static_cast<int64_t>(level->size()));
   std::vector<double> values;
-  for (const auto& [path, value] : json.flatten().items()) values.push_back(value.get<double>());
+  const Json flat = json.flatten();
+  for (const Json& value : flat) values.push_back(value.get<double>());
   return torch::tensor(values, torch::kFloat64).view(shape);
 }
 
@@ -78,7 +79,7 @@ testing::AssertionResult agrees(const torch::Tensor& actual, const Json& expecte
 }
 
 void check_factor(const Json& factor, const Hyperprior& hyperprior, double images, double rho) {
-  const auto tensor = [&](const char* name) { return tensor_of(factor[name]); };
+  const auto tensor = [&](const char* name) { return tensor_of(factor.at(name)); };
   const NormalGamma mean{tensor("m"), tensor("s"), tensor("a"), tensor("b")};
   FactorPosterior posterior = FactorPosterior::from_mean(mean, tensor("c"));
   const BlockEncoding block{tensor("encoder_mean"), tensor("encoder_variance")};

@@ -2,6 +2,7 @@
 // step is conjugate, the KL terms are what sampling says, and the start keeps components alive.
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <sys/resource.h>
 
@@ -328,9 +329,9 @@ TEST(FactorTerms, OfThousandsOfComponentsTakeLittleMemoryAndTime) {
   EXPECT_LT(seconds.count(), 30);  // a fraction of a second; a sanitizer build is slower
 }
 
-/// Points around centres that are 10 apart, with a spread of 0.5; point n belongs to n % blobs.
+/// Points around centres that are 100 apart, with a spread of 0.5; point n belongs to n % blobs.
 torch::Tensor blob_points(const Key& key, int64_t blobs, int64_t points, int64_t dimensions) {
-  const torch::Tensor centres = 10.0 * torch::eye(blobs, dimensions, torch::kFloat64);
+  const torch::Tensor centres = 100.0 * torch::eye(blobs, dimensions, torch::kFloat64);
   return centres.index_select(0, torch::arange(points).remainder(blobs)) +
          0.5 * normal64(key, {points, dimensions});
 }
@@ -425,13 +426,13 @@ int64_t living_after_training(const BlockEncoding& block, FactorPosterior poster
 TEST(InitialPosterior, KeepsComponentsAliveWhereDimensionsAreInactive) {
   const BlockEncoding block = partly_inactive(Key(43), 32, 3200);
   const FactorPosterior right = initial_posterior(Key(44), block, 32, 3200, 20, {});
-  EXPECT_GE(living_after_training(block, right), 28);
+  EXPECT_GE(living_after_training(block, right), 24);  // 28 to 31 over eight keys
 
   // The trap: the same start without the encoder's variance. In an inactive dimension a component's
   // variance is then 0.001 instead of 1, and whoever adapts first takes everything.
   const BlockEncoding blind{block.mean, torch::full_like(block.variance, 1e-6)};
   const FactorPosterior wrong = initial_posterior(Key(44), blind, 32, 3200, 20, {});
-  EXPECT_LE(living_after_training(block, wrong), 10);
+  EXPECT_LE(living_after_training(block, wrong), 4);  // 1 with every key
 }
 
 TEST(FactorialMixture, RefusesFactorsThatCannotBe) {

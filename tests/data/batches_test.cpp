@@ -1,0 +1,155 @@
+#include "facet/data/batches.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+
+namespace facet {
+namespace {
+
+/// `count` pictures of one grey pixel that is the picture's index.
+ImageSet numbered(int64_t count) {
+  return {torch::arange(count).to(torch::kUInt8).view({count, 1, 1, 1}),
+          torch::empty({count, 0}, torch::kInt64), false};
+}
+
+std::vector<int64_t> numbers(const torch::Tensor& tensor) {
+  const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
+  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
+}
+
+TEST(Batches, EveryEpochShowsEveryImageOnce) {
+  for (const int64_t batch : {1, 3, 7, 10, 25}) {  // among them divisors of 10 and more than 10
+    Batches batches(numbered(10), Key(1), batch);
+    std::vector<int64_t> seen;
+    for (int64_t step = 0; static_cast<int64_t>(seen.size()) < 50; ++step)
+      for (const int64_t index : numbers(batches.indices(step))) seen.push_back(index);
+    for (size_t epoch = 0; epoch < 5; ++epoch) {
+      const std::set<int64_t> distinct(seen.begin() + static_cast<std::ptrdiff_t>(10 * epoch),
+                                       seen.begin() + static_cast<std::ptrdiff_t>(10 * epoch + 10));
+      EXPECT_EQ(distinct.size(), 10u) << "batch " << batch << ", epoch " << epoch;
+    }
+  }
+}
+
+TEST(Batches, EpochsHaveDifferentOrders) {
+  Batches batches(numbered(50), Key(1), 50);
+  EXPECT_NE(numbers(batches.indices(0)), numbers(batches.indices(1)));
+}
+
+TEST(Batches, ABatchIsAFunctionOfSeedAndStepAlone) {
+  Batches forward(numbered(10), Key(1), 7), alone(numbered(10), Key(1), 7);
+  std::vector<std::vector<int64_t>> seen;
+  for (int64_t step = 0; step < 20; ++step) seen.push_back(numbers(forward.indices(step)));
+  for (const int64_t step : {13, 2, 19, 0})  // in another order, and on another object
+    EXPECT_EQ(numbers(alone.indices(step)), seen[static_cast<size_t>(step)]) << step;
+  Batches other(numbered(10), Key(2), 7);
+  EXPECT_NE(numbers(other.indices(0)), seen[0]);
+}
+
+TEST(Batches, PixelsAreThoseOfTheIndices) {
+  Batches batches(numbered(10), Key(1), 7);
+  for (int64_t step = 0; step < 5; ++step)
+    EXPECT_EQ(numbers(batches.pixels(step)), numbers(batches.indices(step)));
+}
+
+/// Grey pictures of 1x8x8 in all splits, picture n of grey 25 n.
+Pack grey_pack() {
+  Pack pack;
+  pack.images = (torch::arange(10) * 25).to(torch::kUInt8).view({10, 1, 1, 1}).repeat({1, 1, 8, 8});
+  pack.labels = torch::arange(10, torch::kInt32).view({10, 1});
+  pack.split = torch::tensor({0, 0, 1, 0, 2, 0, 0, 1, 2, 0}, torch::kUInt8);
+  pack.properties = {{"grey", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}};
+  return pack;
+}
+
+TEST(SelectImages, TakesTheSplitsWithTheirLabels) {
+  const ImageSet set =
+      select_images(grey_pack(), {Split::valid, Split::test}, {}, true, torch::kCPU);
+  EXPECT_EQ(numbers(set.labels), (std::vector<int64_t>{2, 4, 7, 8}));
+  EXPECT_EQ(numbers(set.pixels.select(2, 0).select(2, 0)),
+            (std::vector<int64_t>{50, 100, 175, 200}));
+  Pack bare = grey_pack();
+  bare.split.fill_(0);
+  EXPECT_THROW(select_images(bare, {Split::test}, {}, true, torch::kCPU), Error);
+}
+
+TEST(Binarize, ByDrawHasTheGreyAsItsMeanAndChangesWithTheStep) {
+  DataOptions options;
+  options.binarize = "draw";
+  ImageSet set = select_images(grey_pack(), {Split::train, Split::valid, Split::test}, options,
+                               /*training=*/true, torch::kCPU);
+  Batches batches(set, Key(1), 10);
+  const int64_t steps = 300;
+  torch::Tensor sums = torch::zeros({10}, torch::kFloat64);
+  for (int64_t step = 0; step < steps; ++step) {
+    const torch::Tensor pixels = batches.pixels(step);
+    ASSERT_TRUE(pixels.eq(0).logical_or(pixels.eq(255)).all().item<bool>());
+    sums.index_add_(0, batches.indices(step), pixels.to(torch::kFloat64).mean({1, 2, 3}));
+  }
+  for (int64_t n = 0; n < 10; ++n) {
+    const double grey = 25.0 * static_cast<double>(n), p = grey / 255;
+    const double error = 255 * std::sqrt(p * (1 - p) / (64.0 * steps));
+    EXPECT_NEAR(sums[n].item<double>() / steps, grey, 5 * error + 1e-9) << n;
+  }
+  EXPECT_TRUE(torch::equal(batches.pixels(3), batches.pixels(3)));
+  // The same pictures two epochs apart, each sorted by index, are drawn anew.
+  const auto sorted = [&](int64_t step) {
+    return batches.pixels(step).index_select(0, batches.indices(step).argsort());
+  };
+  EXPECT_FALSE(torch::equal(sorted(3), sorted(5)));
+}
+
+TEST(Binarize, BlackAndWhiteStayBlackAndWhite) {
+  Pack pack = grey_pack();
+  pack.images = pack.images.gt(100).to(torch::kUInt8) * 255;
+  DataOptions options;
+  options.binarize = "draw";
+  ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);
+  Batches batches(set, Key(1), 6);
+  for (int64_t step = 0; step < 50; ++step)
+    ASSERT_TRUE(
+        torch::equal(batches.pixels(step), set.pixels.index_select(0, batches.indices(step))));
+}
+
+TEST(Binarize, FixedIsTheSameEveryTimeAndFollowsItsSeed) {
+  DataOptions options;
+  options.binarize = "fixed";
+  const auto select = [&] {
+    return select_images(grey_pack(), {Split::train}, options, true, torch::kCPU);
+  };
+  const ImageSet set = select();
+  EXPECT_FALSE(set.binarize_by_draw);
+  EXPECT_TRUE(set.pixels.eq(0).logical_or(set.pixels.eq(255)).all().item<bool>());
+  EXPECT_TRUE(torch::equal(select().pixels, set.pixels));
+  Batches batches(set, Key(1), 6);
+  for (int64_t step = 0; step < 5; ++step)
+    EXPECT_TRUE(
+        torch::equal(batches.pixels(step), set.pixels.index_select(0, batches.indices(step))));
+  options.binarize_seed = 778;
+  EXPECT_FALSE(torch::equal(select().pixels, set.pixels));
+}
+
+TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsLeftAlone) {
+  DataOptions options;
+  options.binarize = "draw";
+  const Pack pack = grey_pack();
+  const ImageSet set = select_images(pack, {Split::test}, options, false, torch::kCPU);
+  EXPECT_FALSE(set.binarize_by_draw);
+  EXPECT_TRUE(set.pixels.eq(0).logical_or(set.pixels.eq(255)).all().item<bool>());
+  EXPECT_TRUE(torch::equal(pack.images, grey_pack().images));
+}
+
+TEST(LoadData, WithoutAPackDrawsPortraits) {
+  DataOptions options;
+  options.portraits.count = 20;
+  options.portraits.size = 16;
+  EXPECT_EQ(load_data(options).images.sizes(), (std::vector<int64_t>{20, 3, 16, 16}));
+  options.pack = "/no/such/pack";
+  EXPECT_THROW(load_data(options), Error);
+}
+
+}  // namespace
+}  // namespace facet

@@ -1,0 +1,210 @@
+#include "facet/data/pack.h"
+
+#include <functional>
+#include <random>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/core/safetensors.h"
+#include "facet/model/model_file.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+/// Six 4x5 pictures in colour with two properties, in all three splits.
+Pack small_pack() {
+  Pack pack;
+  pack.images = torch::arange(6 * 3 * 4 * 5).remainder(256).to(torch::kUInt8).view({6, 3, 4, 5});
+  pack.labels = torch::tensor({0, 2, 1, -1, -1, 0, 0, 1, 1, 2, 0, -1}, torch::kInt32).view({6, 2});
+  pack.split = torch::tensor({0, 0, 2, 1, 0, 2}, torch::kUInt8);
+  pack.properties = {{"glasses", {"no", "yes"}}, {"hair", {"black", "Blond, \"fair\"", "röd"}}};
+  pack.origin = "a test";
+  return pack;
+}
+
+std::vector<int64_t> numbers(const torch::Tensor& tensor) {
+  const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
+  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
+}
+
+template <class Action>
+std::string message(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class PackFile : public testing::Test {
+ protected:
+  PackFile() { write_pack(path_, small_pack()); }
+
+  /// What reading says after the file's tensors or metadata were changed.
+  std::string after(const std::function<void(TensorFile&)>& change) {
+    TensorFile file = read_safetensors(path_, "test");
+    change(file);
+    write_safetensors(folder_ / "changed", file, "test");
+    return message([&] { read_pack(folder_ / "changed"); });
+  }
+  void expect_refusal(const std::string& part, const std::function<void(TensorFile&)>& change) {
+    const std::string found = after(change);
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_ / "data.safetensors";
+};
+
+TEST_F(PackFile, ReadingGivesWhatWasWritten) {
+  const Pack pack = small_pack(), back = read_pack(path_);
+  EXPECT_TRUE(torch::equal(back.images, pack.images));
+  EXPECT_TRUE(torch::equal(back.labels, pack.labels));
+  EXPECT_TRUE(torch::equal(back.split, pack.split));
+  EXPECT_EQ(back.origin, pack.origin);
+  EXPECT_EQ(back.shape(), (ImageShape{3, 4, 5}));
+  ASSERT_EQ(back.properties.size(), 2u);
+  for (size_t p = 0; p < 2; ++p) {
+    EXPECT_EQ(back.properties[p].name, pack.properties[p].name);
+    EXPECT_EQ(back.properties[p].values, pack.properties[p].values);
+  }
+}
+
+TEST_F(PackFile, APackWithoutPropertiesIsOne) {
+  Pack pack = small_pack();
+  pack.properties.clear();
+  pack.labels = torch::empty({6, 0}, torch::kInt32);
+  write_pack(path_, pack);
+  EXPECT_EQ(read_pack(path_).labels.sizes(), (std::vector<int64_t>{6, 0}));
+}
+
+TEST_F(PackFile, IndicesAreThoseOfTheSplits) {
+  const Pack pack = read_pack(path_);
+  EXPECT_EQ(numbers(pack.indices({Split::train})), (std::vector<int64_t>{0, 1, 4}));
+  EXPECT_EQ(numbers(pack.indices({Split::test, Split::valid})), (std::vector<int64_t>{2, 3, 5}));
+  Pack without = small_pack();
+  without.split.fill_(0);
+  EXPECT_NE(message([&] {
+              without.indices({Split::valid, Split::test});
+            }).find("valid+test"),
+            std::string::npos);
+}
+
+TEST_F(PackFile, SplitNamesAreReadAndOthersRefused) {
+  EXPECT_EQ(parse_split("valid"), Split::valid);
+  EXPECT_THROW(parse_split("Valid"), Error);
+  EXPECT_THROW(parse_split(""), Error);
+}
+
+TEST_F(PackFile, LabelsOutsideTheDeclaredValuesAreErrorsThatNameTheProperty) {
+  const auto with_label = [](int32_t label) {
+    return [label](TensorFile& file) {
+      file.tensors["labels"] = file.tensors["labels"].clone();
+      file.tensors["labels"][4][1] = label;
+    };
+  };
+  expect_refusal("label 3 of property 'hair'", with_label(3));
+  expect_refusal("label -2 of property 'hair'", with_label(-2));
+  expect_refusal("no error", with_label(2));
+}
+
+TEST_F(PackFile, SplitsAboveTwoAreErrors) {
+  expect_refusal("split 3", [](TensorFile& file) {
+    file.tensors["split"] = torch::tensor({0, 0, 3, 1, 0, 2}, torch::kUInt8);
+  });
+}
+
+TEST_F(PackFile, ImagesThatAreNotBytesAreErrors) {
+  expect_refusal("expected U8", [](TensorFile& file) {
+    file.tensors["images"] = torch::full({6, 3, 4, 5}, NAN);
+  });
+}
+
+TEST_F(PackFile, MissingTensorsAndWrongSizesAreErrorsThatNameTheTensor) {
+  for (const char* name : {"images", "labels", "split"})
+    expect_refusal(fmt::format("tensor '{}'", name),
+                   [&](TensorFile& file) { file.tensors.erase(name); });
+  expect_refusal("tensor 'labels'", [](TensorFile& file) {
+    file.tensors["labels"] = torch::zeros({5, 2}, torch::kInt32);
+  });
+  expect_refusal("tensor 'split'", [](TensorFile& file) {
+    file.tensors["split"] = torch::zeros({7}, torch::kUInt8);
+  });
+  expect_refusal("3 label columns", [](TensorFile& file) {
+    file.tensors["labels"] = torch::zeros({6, 3}, torch::kInt32);
+  });
+  expect_refusal("2 channels", [](TensorFile& file) {
+    file.tensors["images"] = torch::zeros({6, 2, 4, 5}, torch::kUInt8);
+  });
+  expect_refusal("no image", [](TensorFile& file) {
+    file.tensors = {{"images", torch::zeros({0, 3, 4, 5}, torch::kUInt8)},
+                    {"labels", torch::zeros({0, 2}, torch::kInt32)},
+                    {"split", torch::zeros({0}, torch::kUInt8)}};
+  });
+}
+
+TEST_F(PackFile, MetadataThatSaysSomethingElseIsAnError) {
+  expect_refusal("format ''", [](TensorFile& file) { file.metadata.clear(); });
+  for (const char* text : {"", "{}", "[3]", R"([{"name": 3, "values": []}])",
+                           R"([{"name": "glasses"}])", R"([{"name": "glasses", "values": [1]}])"})
+    expect_refusal("property names", [&](TensorFile& file) { file.metadata["properties"] = text; });
+}
+
+TEST_F(PackFile, AModelIsNoPack) {
+  ModelOptions options;
+  options.network = {"custom", {4}, {2}, 3};
+  options.factors = {{"first", 2, 2}};
+  write_model(path_, Vae(options, {1, 8, 8}, Key(1)));
+  EXPECT_NE(message([&] { read_pack(path_); }).find("is this a model?"), std::string::npos);
+}
+
+TEST_F(PackFile, EveryTruncationIsAnError) {
+  const std::string whole = read_text(path_, "test");
+  for (size_t length = 0; length < whole.size(); length += 7) {
+    write_text(path_, whole.substr(0, length), "test");
+    EXPECT_THROW(read_pack(path_), Error) << length;
+  }
+}
+
+TEST_F(PackFile, FlippedBytesOfTheHeaderAreAnErrorOrReadButNeverCrash) {
+  const std::string whole = read_text(path_, "test");
+  const size_t header = whole.size() - 6 * 60 - 6 * 8 - 6;
+  std::mt19937 random(5);
+  int errors = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::string damaged = whole;
+    damaged[random() % header] ^= static_cast<char>(1 + random() % 255);
+    write_text(path_, damaged, "test");
+    try {
+      read_pack(path_);
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 100);  // flips inside of names and of the origin may pass
+}
+
+TEST_F(PackFile, ABadPackIsNotWritten) {
+  Pack pack = small_pack();
+  pack.labels[0][0] = 2;
+  const std::string before = read_text(path_, "test");
+  EXPECT_THROW(write_pack(path_, pack), Error);
+  EXPECT_EQ(read_text(path_, "test"), before);
+}
+
+TEST(Pictures, ToImagesAndBackIsTheSame) {
+  const torch::Tensor pixels = small_pack().images;
+  const std::vector<Image> images = to_images(pixels);
+  ASSERT_EQ(images.size(), 6u);
+  EXPECT_EQ(images[1].at(2, 3, 4), pixels[1][2][3][4].item<uint8_t>());
+  EXPECT_TRUE(torch::equal(to_tensor(images), pixels));
+  EXPECT_EQ(to_images(pixels.transpose(2, 3))[1].at(2, 4, 3), images[1].at(2, 3, 4));
+}
+
+}  // namespace
+}  // namespace facet

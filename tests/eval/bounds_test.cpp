@@ -1,0 +1,258 @@
+// The evaluation of a model: its terms add up, agree with the objective's, do not depend on the
+// batch, and the importance-weighted bound lies where theory puts it.
+#include "facet/eval/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "facet/eval/clusters.h"
+#include "facet/model/objective.h"
+#include "tests/close.h"
+
+namespace facet {
+namespace {
+
+constexpr int64_t images = 240;
+
+/// Its encoder's means are spread wide enough that images take different components.
+Vae tiny_model() {
+  ModelOptions options;
+  options.network = {.preset = "custom", .channels = {4, 6}, .strides = {1, 2}, .kernel = 3};
+  options.factors = {{"hair", 6, 3}, {"smile", 3, 2}};
+  Vae model(options, {1, 8, 8}, Key(1));
+  {
+    torch::NoGradGuard no_gradient;
+    model.named_parameters()["encoder.head.weight"].narrow(0, 0, 5).mul_(6);
+  }
+  for (size_t i = 0; i < 2; ++i)
+    model.prior.posteriors[i] = random_posterior(Key(2).fold(i), options.factors[i].components,
+                                                 options.factors[i].dimensions);
+  return model;
+}
+
+/// Random images with two properties: one half known, one never known.
+ImageSet image_set() {
+  ImageSet set;
+  set.pixels = uniform(Key(3), {images, 1, 8, 8}, torch::kFloat32).mul(255).to(torch::kUInt8);
+  torch::Tensor style = torch::arange(images).remainder(3);
+  style.narrow(0, 0, images / 2).fill_(-1);
+  set.labels = torch::stack({torch::full({images}, -1, torch::kInt64), style}, 1);
+  return set;
+}
+
+const std::vector<Property> properties = {{"age", {"young", "old"}},
+                                          {"style", {"long", "short", "bald"}}};
+
+EvaluationOptions with_batch(int64_t batch_size) {
+  EvaluationOptions options;
+  options.batch_size = batch_size;
+  return options;
+}
+
+TEST(Evaluate, TermsAddUpToTheBound) {
+  Vae model = tiny_model();
+  EvaluationOptions options = with_batch(100);
+  options.samples = 3;
+  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
+  EXPECT_EQ(result.count, images);
+  EXPECT_EQ(result.samples, 3);
+  EXPECT_EQ(result.split, "test");
+  // Only the order of float64 sums differs.
+  EXPECT_NEAR(result.elbo, result.reconstruction - result.kl_z - result.kl_r, 1e-9);
+  EXPECT_NEAR(result.kl_z, result.factors[0].kl_z + result.factors[1].kl_z, 1e-12);
+  EXPECT_NEAR(result.kl_r, result.factors[0].kl_r + result.factors[1].kl_r, 1e-12);
+  EXPECT_FALSE(result.importance_bound.has_value());
+}
+
+TEST(Evaluate, IsTheMeanOfTheObjectiveOverTheImages) {
+  Vae model = tiny_model();
+  const ImageSet set = image_set();
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor x = model.likelihood().from_pixels(set.pixels);
+  EvaluationOptions options = with_batch(64);
+  options.samples = 100;
+  const Evaluation result = evaluate(model, set, properties, "test", options);
+  double bound = 0;
+  for (uint64_t draw = 0; draw < 100; ++draw)
+    bound += bound_terms(model, x, {}, Key(4).fold(draw)).bound().mean().item<double>() / 100;
+  const BoundTerms terms = bound_terms(model, x, {}, Key(5));
+  const double error = terms.bound().std().item<double>() / std::sqrt(images);
+  // Two means over a hundred draws each, of which one has at most this standard error.
+  EXPECT_NEAR(result.elbo, bound, 5 * std::sqrt(2.0 / 100) * error);
+  // The KL terms need no noise: they differ by float32 convolutions of other batch sizes.
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(result.factors[i].kl_z, terms.factors[i].kl_z.mean().item<double>(), 1e-4);
+    EXPECT_NEAR(result.factors[i].kl_r, terms.factors[i].kl_r.mean().item<double>(), 1e-4);
+  }
+  // With one draw the standard error is the spread over images; another draw moves it by the
+  // sampling error of a deviation, 1 / sqrt(2 n) = 0.05 of it.
+  options.samples = 1;
+  EXPECT_NEAR(evaluate(model, set, properties, "test", options).standard_error, error,
+              0.25 * error);
+}
+
+TEST(Evaluate, DivergencesDoNotDependOnTheBatchSize) {
+  Vae model = tiny_model();
+  const ImageSet set = image_set();
+  const Evaluation whole = evaluate(model, set, properties, "test", with_batch(images));
+  for (const int64_t size : {1, 7, 100, 10'000}) {
+    const Evaluation parts = evaluate(model, set, properties, "test", with_batch(size));
+    for (size_t i = 0; i < 2; ++i) {
+      // float32 convolutions may sum in another order for another batch.
+      EXPECT_NEAR(parts.factors[i].kl_z, whole.factors[i].kl_z, 1e-4);
+      EXPECT_NEAR(parts.factors[i].kl_r, whole.factors[i].kl_r, 1e-4);
+      EXPECT_NEAR(parts.factors[i].perplexity, whole.factors[i].perplexity, 1e-4);
+      EXPECT_EQ(parts.factors[i].used, whole.factors[i].used);
+    }
+  }
+}
+
+TEST(Evaluate, IsAFunctionOfItsSeed) {
+  Vae model = tiny_model();
+  const ImageSet set = image_set();
+  EvaluationOptions options = with_batch(100);
+  const double once = evaluate(model, set, properties, "test", options).elbo;
+  EXPECT_EQ(once, evaluate(model, set, properties, "test", options).elbo);
+  options.seed = 2;
+  EXPECT_NE(once, evaluate(model, set, properties, "test", options).elbo);
+}
+
+TEST(Evaluate, ImportanceBoundLiesAboveTheElboAndGrowsWithSamples) {
+  Vae model = tiny_model();
+  const ImageSet set = image_set();
+  EvaluationOptions options = with_batch(images);
+  options.samples = 30;
+  const double elbo = evaluate(model, set, properties, "test", options).elbo;
+  double previous = elbo;
+  for (const int64_t samples : {1, 4, 16, 64}) {
+    options.samples = 1;
+    options.importance = samples;
+    const Evaluation result = evaluate(model, set, properties, "test", options);
+    ASSERT_TRUE(result.importance_bound.has_value());
+    EXPECT_EQ(result.importance_samples, samples);
+    // One draw has the ELBO's noise; more draws shrink it and gain nats.
+    const double noise = samples == 1 ? 3 * *result.importance_standard_error : 0;
+    EXPECT_GT(*result.importance_bound, previous - noise) << samples;
+    previous = *result.importance_bound;
+  }
+  EXPECT_GT(previous, elbo);
+}
+
+TEST(Evaluate, ImportanceBoundOfAPosteriorThatIsExactIsTheEvidence) {
+  // A decoder that ignores z and an encoder that states one component's Normal: the log-weight is
+  // log p(x) + log (predictive / q) for every z, and its predictive is nearly q itself.
+  Vae model = tiny_model();
+  torch::NoGradGuard no_gradient;
+  for (auto& parameter : model.named_parameters()) parameter.value().zero_();
+  for (FactorPosterior& posterior : model.prior.posteriors) {
+    const torch::Tensor one = torch::ones_like(posterior.mean().m);
+    posterior = FactorPosterior::from_mean({0 * one, 1e8 * one, 1e8 * one, 1e8 * one},
+                                           torch::ones_like(posterior.counts));
+  }
+  EvaluationOptions options = with_batch(100);
+  options.importance = 2;
+  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
+  // Bernoulli with p = 1/2 everywhere, whatever the greys: -64 log 2. Float32 sums of 64 terms.
+  EXPECT_NEAR(*result.importance_bound, -64 * std::log(2.0), 1e-4);
+  EXPECT_NEAR(result.reconstruction, -64 * std::log(2.0), 1e-4);
+  // All components are the same: KL[z] is 0 and choosing among K equals costs what E[log pi] is
+  // below log 1/K, psi(K) - psi(1) - log K each.
+  EXPECT_NEAR(result.kl_z, 0, 1e-5);
+  const double six = 1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0 + 1 / 5.0 - std::log(6.0);
+  const double three = 1 + 1 / 2.0 - std::log(3.0);
+  EXPECT_NEAR(result.factors[0].kl_r, six, 1e-9);
+  EXPECT_NEAR(result.factors[1].kl_r, three, 1e-9);
+  EXPECT_NEAR(result.factors[0].perplexity, 6, 1e-9);
+}
+
+TEST(Evaluate, UsedComponentsTakeMoreThanOneImage) {
+  Vae model = tiny_model();
+  const ImageSet set = image_set();
+  torch::NoGradGuard no_gradient;
+  const BoundTerms terms =
+      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+  const Evaluation result = evaluate(model, set, properties, "test", with_batch(50));
+  for (size_t i = 0; i < 2; ++i) {
+    const torch::Tensor taken = terms.factors[i].responsibilities.sum(0);
+    EXPECT_EQ(result.factors[i].used, taken.gt(1).sum().item<int64_t>());
+    const std::vector<double> weights(taken.data_ptr<double>(),
+                                      taken.data_ptr<double>() + taken.numel());
+    EXPECT_NEAR(result.factors[i].perplexity, perplexity(weights), 1e-3);
+  }
+
+  // One component at the encodings, the others a thousand away: one is used.
+  FactorPosterior& posterior = model.prior.posteriors[0];
+  const NormalGamma q = posterior.mean();
+  torch::Tensor far = torch::full_like(q.m, 1000.0);
+  far[4] = 0;
+  posterior = FactorPosterior::from_mean({far, q.s, q.a, q.b}, posterior.counts);
+  const Evaluation single = evaluate(model, set, properties, "test", with_batch(50));
+  EXPECT_EQ(single.factors[0].used, 1);
+  EXPECT_NEAR(single.factors[0].perplexity, 1, 1e-6);
+}
+
+TEST(Evaluate, AgreementIsMeasuredWhereLabelsAreKnown) {
+  Vae model = tiny_model();
+  ImageSet set = image_set();
+  torch::NoGradGuard no_gradient;
+  const BoundTerms terms =
+      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+  // Make the second property the code of the second factor, where it is known.
+  const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
+  ASSERT_GT(torch::bincount(codes.narrow(0, 100, 140), {}, 3).gt(5).sum().item<int64_t>(), 1);
+  set.labels.select(1, 1).narrow(0, 100, 140).copy_(codes.narrow(0, 100, 140));
+  set.labels.select(1, 1).narrow(0, 0, 100).fill_(-1);
+  const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
+  ASSERT_EQ(result.factors[1].properties.size(), 1u);  // nobody's age is known
+  const PropertyAgreement* best = result.factors[1].best();
+  ASSERT_NE(best, nullptr);
+  EXPECT_EQ(best->property, "style");
+  EXPECT_NEAR(best->accuracy, 1, 1e-12);
+  EXPECT_NEAR(best->purity, 1, 1e-12);
+  EXPECT_LT(result.factors[0].best()->accuracy, 1);
+
+  set.labels.fill_(-1);
+  EXPECT_EQ(evaluate(model, set, properties, "test", with_batch(images)).factors[1].best(),
+            nullptr);
+}
+
+std::vector<std::string> keys_of(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(Evaluate, JsonHasTheDocumentedKeys) {
+  Vae model = tiny_model();
+  const auto expect_keys = [](const Json& json, const std::vector<std::string>& expected) {
+    const auto keys = keys_of(json);
+    for (const std::string& key : expected)
+      EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1) << key;
+  };
+  EvaluationOptions options = with_batch(100);
+  const Json plain = to_json(evaluate(model, image_set(), properties, "valid", options));
+  expect_keys(plain,
+              {"split", "count", "elbo", "reconstruction", "kl_z", "kl_r", "samples", "factors"});
+  EXPECT_FALSE(plain.contains("importance_bound"));
+  EXPECT_EQ(plain["split"], "valid");
+  ASSERT_EQ(plain["factors"].size(), 2u);
+  expect_keys(plain["factors"][1], {"name", "components", "used", "perplexity", "kl_z", "kl_r",
+                                    "accuracy", "nmi", "purity"});
+  EXPECT_EQ(plain["factors"][1]["name"], "smile");
+  EXPECT_EQ(plain["factors"][1]["components"], 3);
+
+  options.importance = 2;
+  ImageSet unlabelled = image_set();
+  unlabelled.labels.fill_(-1);
+  const Json weighted = to_json(evaluate(model, unlabelled, properties, "valid", options));
+  EXPECT_TRUE(weighted["importance_bound"].is_number());
+  EXPECT_FALSE(weighted["factors"][0].contains("accuracy"));
+  // It is to be read back by other programs: what it prints parses, numbers as numbers.
+  const Json back = Json::parse(weighted.dump());
+  EXPECT_EQ(back["elbo"].get<double>(), weighted["elbo"].get<double>());
+}
+
+}  // namespace
+}  // namespace facet

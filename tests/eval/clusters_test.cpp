@@ -1,0 +1,133 @@
+// Agreement of clusters with classes, against brute force over all matchings and hand-made tables.
+#include "facet/eval/clusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace facet {
+namespace {
+
+/// The best sum over all one-to-one matchings: permutations of the longer side.
+double brute_force_accuracy(const Contingency& table) {
+  const size_t clusters = table.size(), classes = table.front().size();
+  std::vector<size_t> order(std::max(clusters, classes));
+  std::iota(order.begin(), order.end(), size_t{0});
+  int64_t best = 0, total = 0;
+  for (const auto& row : table) total += std::accumulate(row.begin(), row.end(), int64_t{0});
+  do {
+    int64_t sum = 0;
+    for (size_t k = 0; k < clusters; ++k)
+      if (order[k] < classes) sum += table[k][order[k]];
+    best = std::max(best, sum);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return static_cast<double>(best) / static_cast<double>(total);
+}
+
+/// I(cluster; class) = H(cluster) + H(class) - H(both), from lists of items.
+struct Entropies {
+  double clusters = 0, classes = 0, both = 0;
+  double information() const { return clusters + classes - both; }
+};
+Entropies entropies(const std::vector<int64_t>& clusters, const std::vector<int64_t>& classes) {
+  std::map<int64_t, double> p, q;
+  std::map<std::pair<int64_t, int64_t>, double> joint;
+  for (size_t n = 0; n < clusters.size(); ++n) {
+    const double share = 1.0 / static_cast<double>(clusters.size());
+    p[clusters[n]] += share;
+    q[classes[n]] += share;
+    joint[{clusters[n], classes[n]}] += share;
+  }
+  const auto entropy = [](const auto& weights) {
+    double sum = 0;
+    for (const auto& [key, weight] : weights) sum -= weight * std::log(weight);
+    return sum;
+  };
+  return {entropy(p), entropy(q), entropy(joint)};
+}
+
+std::vector<int64_t> random_items(std::mt19937& random, size_t count, int64_t kinds) {
+  std::vector<int64_t> items(count);
+  for (int64_t& item : items) item = static_cast<int64_t>(random() % static_cast<uint64_t>(kinds));
+  return items;
+}
+
+TEST(Clusters, AccuracyIsTheBestOfAllMatchings) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 300; ++trial) {
+    const size_t clusters = 1 + random() % 6, classes = 1 + random() % 6;
+    const int64_t largest = trial % 3 == 0 ? 3 : 50;  // small numbers tie often
+    Contingency table(clusters, std::vector<int64_t>(classes));
+    for (auto& row : table)
+      for (int64_t& count : row)
+        count = static_cast<int64_t>(random() % static_cast<uint64_t>(largest));
+    table[0][0] += 1;
+    EXPECT_NEAR(matched_accuracy(table), brute_force_accuracy(table), 1e-12)
+        << clusters << " x " << classes;
+  }
+}
+
+TEST(Clusters, InformationIsTheEntropyThatTheyShare) {
+  std::mt19937 random(2);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto clusters = random_items(random, 40, 5), classes = random_items(random, 40, 3);
+    const Contingency table = contingency(clusters, classes, 5, 3);
+    const Entropies expected = entropies(clusters, classes);
+    EXPECT_NEAR(mutual_information(table), expected.information(), 1e-12);
+    EXPECT_NEAR(normalised_mutual_information(table),
+                expected.information() / (0.5 * (expected.clusters + expected.classes)), 1e-12);
+  }
+}
+
+TEST(Clusters, PinnedTable) {
+  // Three clusters, two classes, twelve items; numbers by hand.
+  const Contingency table = {{4, 1}, {0, 3}, {2, 2}};
+  EXPECT_NEAR(purity(table), (4 + 3 + 2) / 12.0, 1e-15);
+  EXPECT_NEAR(matched_accuracy(table), (4 + 3) / 12.0, 1e-15);
+  const double information = 4 / 12.0 * std::log(4 * 12 / 30.0) + 1 / 12.0 * std::log(12 / 30.0) +
+                             3 / 12.0 * std::log(36 / 18.0) + 2 * (2 / 12.0 * std::log(24 / 24.0));
+  EXPECT_NEAR(mutual_information(table), information, 1e-15);
+  EXPECT_NEAR(information, 0.2535971106, 1e-9);
+  EXPECT_NEAR(normalised_mutual_information(table), 0.2864365598, 1e-9);
+}
+
+TEST(Clusters, PerfectAgreementUpToNamesIsOne) {
+  const Contingency table = contingency({2, 0, 1, 2, 0}, {0, 1, 2, 0, 1}, 3, 3);
+  EXPECT_NEAR(matched_accuracy(table), 1, 1e-15);
+  EXPECT_NEAR(normalised_mutual_information(table), 1, 1e-15);
+  EXPECT_NEAR(purity(table), 1, 1e-15);
+}
+
+TEST(Clusters, IndependenceHasNoInformation) {
+  const Contingency table = {{2, 4}, {3, 6}};
+  EXPECT_NEAR(mutual_information(table), 0, 1e-15);
+  EXPECT_GE(mutual_information(table), 0);
+}
+
+TEST(Clusters, DegenerateTablesGiveNumbers) {
+  EXPECT_EQ(normalised_mutual_information({{7}}), 0);
+  EXPECT_EQ(matched_accuracy({{7}}), 1);
+  const Contingency empty = {{0, 0}, {0, 0}};
+  EXPECT_EQ(mutual_information(empty), 0);
+  EXPECT_EQ(normalised_mutual_information(empty), 0);
+  EXPECT_EQ(matched_accuracy(empty), 0);
+  EXPECT_EQ(purity(empty), 0);
+}
+
+TEST(Clusters, ItemsOfUnknownClassAreLeftOut) {
+  const Contingency table = contingency({0, 1, 1, 0}, {1, -1, 0, -1}, 2, 2);
+  EXPECT_EQ(table, (Contingency{{0, 1}, {1, 0}}));
+}
+
+TEST(Clusters, PerplexityCountsEvenWeights) {
+  EXPECT_NEAR(perplexity({3, 3, 3, 3, 0}), 4, 1e-12);
+  EXPECT_NEAR(perplexity({5}), 1, 1e-12);
+  EXPECT_NEAR(perplexity({3, 1}), std::exp(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)), 1e-12);
+}
+
+}  // namespace
+}  // namespace facet

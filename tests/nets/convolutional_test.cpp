@@ -1,0 +1,133 @@
+// The networks: the paper's are of the paper's size, a decoder gives back the image size whatever
+// the stack, and stacks that cannot be are refused.
+#include "facet/nets/convolutional.h"
+
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+#include "facet/model/vae.h"
+
+namespace facet {
+namespace {
+
+ModelOptions model_options(const std::string& preset, const std::string& likelihood,
+                           std::vector<FactorOptions> factors) {
+  ModelOptions options;
+  options.network.preset = preset;
+  options.likelihood.kind = likelihood;
+  options.factors = std::move(factors);
+  return options;
+}
+
+NetworkOptions custom(std::vector<int64_t> channels, std::vector<int64_t> strides, int64_t kernel) {
+  return {.preset = "custom", .channels = channels, .strides = strides, .kernel = kernel};
+}
+
+std::string message_of(const NetworkOptions& options, const ImageShape& shape) {
+  try {
+    convolution_layers(options, shape);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Network, Paper28Has567745Parameters) {
+  const Vae model(model_options("paper28", "bernoulli", {{"digit", 16, 64}}), {1, 28, 28}, Key(1));
+  // By hand: 9 weights a pair of channels and a bias a channel, linear layers of 1024 features.
+  EXPECT_EQ(model.network_parameters(), 567'745);
+}
+
+TEST(Network, Paper28HalvesToFourByFour) {
+  const auto layers = convolution_layers({.preset = "paper28"}, {1, 28, 28});
+  std::vector<int64_t> sides;
+  for (const ConvolutionLayer& layer : layers) sides.push_back(layer.height_out);
+  EXPECT_EQ(sides, (std::vector<int64_t>{28, 14, 14, 7, 7, 4, 4, 4}));
+  EXPECT_EQ(layers.back().channels_out * layers.back().height_out * layers.back().width_out, 1024);
+}
+
+TEST(Network, Paper64HasAPinnedSize) {
+  // Two unsupervised factors of 128 dimensions and a mean and a deviation for every colour.
+  const Vae model(model_options("paper64", "gaussian", {{"a", 4, 128}, {"b", 4, 128}}), {3, 64, 64},
+                  Key(1));
+  const auto convolutions = [](const std::vector<int64_t>& channels, int64_t kernel) {
+    int64_t sum = 0;
+    for (size_t i = 0; i + 1 < channels.size(); ++i)
+      sum += (channels[i] * kernel * kernel + 1) * channels[i + 1];
+    return sum;
+  };
+  const int64_t kernel = model.options().network.kernel, features = 1024 * 4 * 4;
+  EXPECT_EQ(model.network_parameters(), convolutions({3, 128, 256, 512, 1024}, kernel) +
+                                            (features + 1) * 512 + (256 + 1) * features +
+                                            convolutions({1024, 512, 256, 128, 6}, kernel));
+  EXPECT_EQ(model.network_parameters(), 24'999'302);
+}
+
+TEST(Network, DecoderGivesBackTheImageSize) {
+  const std::vector<ImageShape> shapes = {{1, 28, 28}, {3, 27, 27}, {1, 37, 21}, {3, 8, 13}};
+  for (const ImageShape& shape : shapes)
+    for (int64_t kernel = 2; kernel <= 5; ++kernel)
+      for (int64_t stride = 1; stride <= std::min<int64_t>(3, kernel); ++stride) {
+        SCOPED_TRACE(testing::Message() << shape.height << "x" << shape.width << ", kernel "
+                                        << kernel << ", stride " << stride);
+        const auto layers = convolution_layers(custom({4, 5}, {stride, stride}, kernel), shape);
+        Encoder encoder(layers, 6, Key(2));
+        Decoder decoder(layers, 3, 2 * shape.channels, Key(3));
+        const torch::Tensor code =
+            encoder->forward(torch::rand({2, shape.channels, shape.height, shape.width}));
+        EXPECT_EQ(code.sizes(), (std::vector<int64_t>{2, 6}));
+        EXPECT_EQ(decoder->forward(code.narrow(1, 0, 3)).sizes(),
+                  (std::vector<int64_t>{2, 2 * shape.channels, shape.height, shape.width}));
+      }
+}
+
+TEST(Network, LayersAgreeWithWhatLibTorchComputes) {
+  const ImageShape shape{1, 19, 30};
+  for (int64_t kernel = 1; kernel <= 5; ++kernel) {
+    const auto layers =
+        convolution_layers(custom({2, 3, 4}, {1, kernel > 1 ? 2 : 1, 1}, kernel), shape);
+    torch::Tensor x = torch::rand({1, 1, 19, 30});
+    for (const ConvolutionLayer& layer : layers) {
+      x = torch::conv2d(x, torch::rand({layer.channels_out, layer.channels_in, kernel, kernel}), {},
+                        layer.stride, (kernel - 1) / 2);
+      EXPECT_EQ(x.sizes(),
+                (std::vector<int64_t>{1, layer.channels_out, layer.height_out, layer.width_out}));
+    }
+  }
+}
+
+TEST(Network, StartIsAFunctionOfTheKeyAndKeepsActivationsInScale) {
+  const auto layers = convolution_layers({.preset = "paper28"}, {1, 28, 28});
+  const torch::Tensor x = standard_normal(Key(4), {16, 1, 28, 28}, torch::kFloat32);
+  Encoder once(layers, 128, Key(5)), again(layers, 128, Key(5)), other(layers, 128, Key(6));
+  EXPECT_TRUE(torch::equal(once->forward(x), again->forward(x)));
+  EXPECT_FALSE(torch::equal(once->forward(x), other->forward(x)));
+  // He's initialisation keeps the second moment through eight layers up to border effects; wrong by
+  // a factor of two a layer it would be off by 256.
+  const double deviation = once->forward(x).std().item<double>();
+  EXPECT_GT(deviation, 0.1);
+  EXPECT_LT(deviation, 3.0);
+  Decoder decoder(layers, 64, 1, Key(7));
+  const double output =
+      decoder->forward(standard_normal(Key(8), {16, 64}, torch::kFloat32)).std().item<double>();
+  EXPECT_GT(output, 0.1);
+  EXPECT_LT(output, 3.0);
+}
+
+TEST(Network, StacksThatCannotBeAreRefused) {
+  const auto expect_message = [](const NetworkOptions& options, const std::string& part,
+                                 const ImageShape& shape = {1, 8, 8}) {
+    const std::string text = message_of(options, shape);
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect_message(custom({}, {}, 3), "0 channels and 0 strides");
+  expect_message(custom({4, 4}, {1}, 3), "2 channels and 1 strides");
+  expect_message(custom({4}, {3}, 2), "no smaller than the stride");
+  expect_message(custom({4, 4}, {2, 2}, 4), "1x1 pixels under a kernel of 4", {1, 2, 2});
+  NetworkOptions both = custom({4}, {1}, 3);
+  both.preset = "small32";
+  expect_message(both, "beside a preset");
+}
+
+}  // namespace
+}  // namespace facet

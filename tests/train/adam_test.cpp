@@ -1,0 +1,118 @@
+#include "facet/train/adam.h"
+
+#include <gtest/gtest.h>
+
+namespace facet {
+namespace {
+
+/// Two layers with parameters of awkward sizes.
+torch::nn::Sequential small_module() {
+  torch::manual_seed(3);
+  return torch::nn::Sequential(torch::nn::Linear(5, 7), torch::nn::Tanh(), torch::nn::Linear(7, 3));
+}
+
+torch::Tensor loss_of(torch::nn::Sequential& module, int64_t step) {
+  const torch::Tensor x = torch::linspace(-1, 1, 20).view({4, 5}) * (1.0 + 0.1 * double(step));
+  return (module->forward(x) - x.narrow(1, 0, 3)).square().sum();
+}
+
+torch::Tensor flat(const torch::nn::Sequential& module) {
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& parameter : module->parameters())
+    parts.push_back(parameter.detach().flatten().clone());
+  return torch::cat(parts);
+}
+
+TEST(Adam, EqualsLibTorchsAdam) {
+  torch::nn::Sequential ours = small_module(), theirs = small_module();
+  const AdamOptions options{0.8, 0.99, 1e-6, 0.0};
+  Adam adam(*ours, options);
+  torch::optim::Adam reference(
+      theirs->parameters(),
+      torch::optim::AdamOptions(0.01).betas({options.beta1, options.beta2}).eps(options.epsilon));
+  for (int64_t step = 0; step < 20; ++step) {
+    adam.zero_gradients();
+    loss_of(ours, step).backward();
+    adam.step(0.01, adam.gradient_norm());
+    reference.zero_grad();
+    loss_of(theirs, step).backward();
+    reference.step();
+  }
+  EXPECT_FALSE(torch::allclose(flat(ours), flat(small_module()), 0, 1e-2)) << "it moved";
+  EXPECT_TRUE(torch::allclose(flat(ours), flat(theirs), 0, 1e-6))
+      << (flat(ours) - flat(theirs)).abs().max().item<double>();
+}
+
+TEST(Adam, ParametersStayThoseOfTheModule) {
+  torch::nn::Sequential module = small_module();
+  const torch::Tensor before = flat(module);
+  Adam adam(*module, {});
+  EXPECT_TRUE(torch::equal(flat(module), before));
+  adam.zero_gradients();
+  loss_of(module, 0).backward();
+  adam.step(0.1, adam.gradient_norm());
+  EXPECT_GT((flat(module) - before).abs().min().item<double>(), 0.0);
+}
+
+TEST(Adam, GradientNormIsTheLengthOfAllGradients) {
+  torch::nn::Sequential module = small_module();
+  Adam adam(*module, {});
+  adam.zero_gradients();
+  loss_of(module, 0).backward();
+  double squares = 0;
+  for (const torch::Tensor& parameter : module->parameters())
+    squares += parameter.grad().square().sum().item<double>();
+  EXPECT_NEAR(adam.gradient_norm().item<double>(), std::sqrt(squares), 1e-5 * std::sqrt(squares));
+}
+
+TEST(Adam, AZeroGradientAfterZeroGradientsLeavesNothingOfTheLastStep) {
+  torch::nn::Sequential module = small_module();
+  Adam adam(*module, {});
+  loss_of(module, 0).backward();
+  adam.zero_gradients();
+  EXPECT_EQ(adam.gradient_norm().item<double>(), 0.0);
+}
+
+TEST(Adam, GradientsAboveTheLimitAreShortenedToIt) {
+  // After one step the first moment is (1 - beta1) times the gradient that was used.
+  const auto used_norm = [](double limit) {
+    torch::nn::Sequential module = small_module();
+    AdamOptions options;
+    options.largest_gradient_norm = limit;
+    Adam adam(*module, options);
+    adam.zero_gradients();
+    loss_of(module, 0).backward();
+    adam.step(0.01, adam.gradient_norm());
+    return adam.first_moment().norm().item<double>() / (1 - options.beta1);
+  };
+  const double whole = used_norm(0.0);
+  ASSERT_GT(whole, 0.5);
+  EXPECT_NEAR(used_norm(0.25), 0.25, 1e-5);
+  EXPECT_NEAR(used_norm(2 * whole), whole, 1e-5 * whole) << "shorter ones are left alone";
+}
+
+TEST(Adam, ARestoredOptimizerGoesOnAsTheOldOne) {
+  torch::nn::Sequential one = small_module(), other = small_module();
+  Adam first(*one, {}), second(*other, {});
+  const auto train = [](torch::nn::Sequential& module, Adam& adam, int64_t from, int64_t to) {
+    for (int64_t step = from; step < to; ++step) {
+      adam.zero_gradients();
+      loss_of(module, step).backward();
+      adam.step(0.01, adam.gradient_norm());
+    }
+  };
+  train(one, first, 0, 10);
+  train(other, second, 0, 5);
+  torch::nn::Sequential resumed = small_module();
+  torch::NoGradGuard no_gradient;
+  for (size_t i = 0; i < resumed->parameters().size(); ++i)
+    resumed->parameters()[i].copy_(other->parameters()[i]);
+  Adam third(*resumed, {});
+  third.restore(second.steps(), second.first_moment(), second.second_moment());
+  torch::AutoGradMode gradients(true);
+  train(resumed, third, 5, 10);
+  EXPECT_TRUE(torch::equal(flat(resumed), flat(one)));
+}
+
+}  // namespace
+}  // namespace facet
