@@ -56,11 +56,28 @@ int64_t Vae::network_parameters() const {
   return count;
 }
 
-std::vector<Vae::LatentAxis> Vae::latent_axes() {
+std::vector<torch::Tensor> Vae::change_coordinates(const Coordinates& coordinates,
+                                                   const torch::Tensor& log_variance) {
+  torch::NoGradGuard no_gradient;
   const auto parameters = named_parameters();
-  return {{parameters["encoder.head.weight"], 0, 2},  // means, then log variances
-          {parameters["encoder.head.bias"], 0, 2},
-          {parameters["decoder.stem.weight"], 1, 1}};
+  const int64_t latents = prior.dimensions();
+  const torch::Tensor transform = coordinates.transform, centre = coordinates.centre;
+  const torch::Tensor head_weight = parameters["encoder.head.weight"],
+                      head_bias = parameters["encoder.head.bias"],
+                      stem_weight = parameters["decoder.stem.weight"],
+                      stem_bias = parameters["decoder.stem.bias"];
+  // The head gives means and then log variances.
+  torch::Tensor mean_weight = head_weight.narrow(0, 0, latents);
+  torch::Tensor mean_bias = head_bias.narrow(0, 0, latents);
+  mean_weight.copy_(transform.matmul(mean_weight.to(torch::kFloat64)));
+  mean_bias.copy_(transform.matmul(mean_bias.to(torch::kFloat64) - centre));
+  head_weight.narrow(0, latents, latents).zero_();
+  head_bias.narrow(0, latents, latents).copy_(log_variance);
+  // W z + b = (W transform^-1) z' + (b + W centre).
+  const torch::Tensor old_stem = stem_weight.to(torch::kFloat64);
+  stem_bias.copy_(stem_bias.to(torch::kFloat64) + old_stem.matmul(centre));
+  stem_weight.copy_(old_stem.matmul(torch::linalg_inv(transform)));
+  return {head_weight, head_bias, stem_weight, stem_bias};
 }
 
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,

@@ -13,6 +13,7 @@
 #include "facet/model/likelihood.h"
 #include "facet/nets/convolutional.h"
 #include "facet/prior/factorial_mixture.h"
+#include "facet/prior/untangle.h"
 
 namespace facet {
 
@@ -51,13 +52,11 @@ class Vae : public torch::nn::Module {
   void move_to(torch::Device device);
   int64_t network_parameters() const;
 
-  /// A parameter's axis that runs over latent dimensions, `repeats` times one after another.
-  struct LatentAxis {
-    torch::Tensor parameter;
-    int64_t axis, repeats;
-  };
-  /// Every such axis of the networks: to reorder them all alike only renames the dimensions.
-  std::vector<LatentAxis> latent_axes();
+  /// Makes z' = transform (z - centre) the model's latent vector. What the decoder gives for a
+  /// point stays the same, the encoder's mean moves along; its log variance becomes the given one
+  /// [Z] for every image, to be learned again. Returns the parameters that changed.
+  std::vector<torch::Tensor> change_coordinates(const Coordinates& coordinates,
+                                                const torch::Tensor& log_variance);
 
   FactorialMixture prior;
 

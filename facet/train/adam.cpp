@@ -57,12 +57,9 @@ void Adam::step(double learning_rate, const torch::Tensor& norm) {
   parameters_.addcdiv_(first_, spread, -learning_rate / correction1);
 }
 
-std::vector<torch::Tensor> Adam::moments_of(const torch::Tensor& parameter) const {
-  const int64_t offset = parameter.storage_offset();
-  const auto view = [&](const torch::Tensor& flat) {
-    return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
-  };
-  return {view(first_), view(second_)};
+void Adam::forget(const torch::Tensor& parameter) {
+  for (torch::Tensor moment : {first_, second_})
+    moment.narrow(0, parameter.storage_offset(), parameter.numel()).zero_();
 }
 
 void Adam::restore(int64_t steps, const torch::Tensor& first, const torch::Tensor& second) {

@@ -3,8 +3,6 @@
 // the number of layers.
 #pragma once
 
-#include <vector>
-
 #include <torch/torch.h>
 
 #include "facet/core/options.h"
@@ -36,8 +34,8 @@ class Adam {
   int64_t steps() const { return steps_; }
   const torch::Tensor& first_moment() const { return first_; }
   const torch::Tensor& second_moment() const { return second_; }
-  /// The two moments of one of the module's parameters, as views of its shape.
-  std::vector<torch::Tensor> moments_of(const torch::Tensor& parameter) const;
+  /// Forgets the moments of one of the module's parameters, after it was changed from outside.
+  void forget(const torch::Tensor& parameter);
   void restore(int64_t steps, const torch::Tensor& first, const torch::Tensor& second);
 
  private:

@@ -15,8 +15,8 @@ void PretrainOptions::visit(OptionVisitor& visitor) {
 
 void InitialiseOptions::visit(OptionVisitor& visitor) {
   visitor.option("images", images, "Training images to encode for it; 0 takes all.", at_least(0));
-  visitor.option("arrange", arrange,
-                 "Sort latent dimensions into factors by how much they depend on each other.");
+  visitor.option("untangle", untangle,
+                 "With several factors: choose latent coordinates in which properties come apart.");
   visitor.option("kmeans_iterations", kmeans_iterations,
                  "Iterations of k-means that place the components.", at_least(1));
   visitor.option("steps", steps, "Natural-gradient steps of the mixtures on those encodings.",

@@ -25,7 +25,7 @@ struct PretrainOptions {
 /// Phase 2: the mixtures alone, on encodings of a still encoder.
 struct InitialiseOptions {
   int64_t images = 20000;
-  bool arrange = true;
+  bool untangle = true;
   int64_t kmeans_iterations = 30;
   int64_t steps = 20000;
 

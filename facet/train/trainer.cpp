@@ -8,8 +8,8 @@
 #include "facet/core/file.h"
 #include "facet/eval/clusters.h"
 #include "facet/model/model_file.h"
-#include "facet/prior/arrange.h"
 #include "facet/prior/initialise.h"
+#include "facet/prior/untangle.h"
 
 namespace facet {
 
@@ -210,29 +210,25 @@ const std::vector<BlockEncoding>& Trainer::cached_encodings() {
   return encodings_;
 }
 
-void Trainer::arrange_latents() {
+void Trainer::untangle_factors() {
   torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> means;
+  std::vector<torch::Tensor> means, variances;
   std::vector<int64_t> sizes;
   for (const BlockEncoding& block : cached_encodings()) {
     means.push_back(block.mean);
+    variances.push_back(block.variance);
     sizes.push_back(block.mean.size(1));
   }
-  const torch::Tensor order =
-      group_dimensions(pairwise_dependence(torch::cat(means, 1)), sizes).to(device_);
-  for (const Vae::LatentAxis& latent : model_->latent_axes()) {
-    std::vector<torch::Tensor> repeated;
-    for (int64_t r = 0; r < latent.repeats; ++r) repeated.push_back(order + r * order.size(0));
-    const torch::Tensor index = torch::cat(repeated);
-    std::vector<torch::Tensor> tensors = adam_.moments_of(latent.parameter);
-    tensors.push_back(latent.parameter);
-    for (torch::Tensor& tensor : tensors) tensor.copy_(tensor.index_select(latent.axis, index));
-  }
-  encodings_.clear();  // they were of the old order
+  const Coordinates coordinates = untangle(torch::cat(means, 1), sizes);
+  const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
+  const torch::Tensor moved = coordinates.transform.square().matmul(variance);
+  for (const torch::Tensor& parameter : model_->change_coordinates(coordinates, torch::log(moved)))
+    adam_.forget(parameter);
+  encodings_.clear();  // they are of the old coordinates
 }
 
 void Trainer::place_components() {
-  if (config_.train.initialise.arrange && model_->prior.size() > 1) arrange_latents();
+  if (config_.train.initialise.untangle && model_->prior.size() > 1) untangle_factors();
   const auto& encodings = cached_encodings();
   for (size_t i = 0; i < encodings.size(); ++i)
     model_->prior.posteriors[i] = initial_posterior(

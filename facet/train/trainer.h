@@ -80,7 +80,7 @@ class Trainer {
   void accumulate(const torch::Tensor& reconstruction, const std::vector<torch::Tensor>& kl_z,
                   const std::vector<torch::Tensor>& kl_r);
   const std::vector<BlockEncoding>& cached_encodings();
-  void arrange_latents();
+  void untangle_factors();
   void require_finite(const torch::Tensor& number, const NamedTensors& trail);
   StepReport take_report();
   void log(const StepReport& report);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -39,6 +40,8 @@ class RunningProgram {
     std::vector<char*> arguments;
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    // One thread each: with more, tiny models spend their time waiting for busy processors.
+    setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);
     process_ = fork();
     if (process_ < 0) throw std::runtime_error("cannot fork");
     if (process_ > 0) return;

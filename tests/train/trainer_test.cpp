@@ -169,6 +169,16 @@ TEST_F(TrainerTest, AnotherSeedGivesAnotherRunAndTheSameSeedTheSame) {
   EXPECT_NE(read_text(one.metrics(), "test"), read_text(other.metrics(), "test"));
 }
 
+TEST_F(TrainerTest, ARunThatEndedBeforeItsFirstCheckpointCanBeResumed) {
+  const Config config = tiny_config(10, 5, 10);
+  const RunFolder straight = folder("straight"), killed = folder("killed");
+  train(config, straight, false);
+  Trainer(config, portraits(), killed, torch::kCPU, false, {}).pretrain_step();
+  EXPECT_TRUE(train(config, killed, true));
+  expect_same_file(straight.metrics(), killed.metrics());
+  expect_same_file(straight.state(), killed.state());
+}
+
 TEST_F(TrainerTest, WhatWasLoggedAfterTheLastCheckpointIsWrittenAgain) {
   const Config config = tiny_config(40, 5, 10);
   const RunFolder straight = folder("straight"), killed = folder("killed");
@@ -219,7 +229,7 @@ TEST_F(TrainerTest, NotANumberStopsTheRunNamesATensorAndKeepsTheLastCheckpoint) 
 
 TEST_F(TrainerTest, AStateThatIsNotFiniteIsNeverSaved) {
   Config config = tiny_config(40, 5, 10);
-  config.train.learning_rate = {1e37, 1e37, 0, "linear"};  // a few steps reach infinity
+  config.train.learning_rate = {1e-3, 1e37, 3, "linear"};  // the second step reaches infinity
   config.train.checkpoint_every = 1;
   const RunFolder run = folder("run");
   EXPECT_THROW(train(config, run, false), Error);

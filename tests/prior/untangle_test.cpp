@@ -1,0 +1,125 @@
+// Tests of the coordinates in which properties come apart.
+#include "facet/prior/untangle.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "facet/core/random.h"
+#include "facet/eval/clusters.h"
+#include "facet/prior/kmeans.h"
+
+namespace facet {
+namespace {
+
+constexpr int64_t images = 4000, properties = 3, values = 4;
+
+struct Scene {
+  torch::Tensor truth;  ///< int64 [images, properties]
+  torch::Tensor means;  ///< float64 [images, 2 * properties], mixed by a random linear map
+};
+
+/// Independent properties, each four clusters in a plane of its own, seen through a random map.
+Scene mixed_properties(const Key& key) {
+  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const torch::Tensor truth =
+      torch::randint(values, {images, properties}, key.fold("truth").generator(), torch::kInt64);
+  const torch::Tensor corners =
+      torch::tensor({{0.0, 0.0}, {2.0, 0.3}, {0.4, 2.0}, {3.0, 3.0}}, options);
+  std::vector<torch::Tensor> planes;
+  for (int64_t p = 0; p < properties; ++p)
+    planes.push_back(corners.index_select(0, truth.select(1, p)));
+  const torch::Tensor source =
+      torch::cat(planes, 1) + 0.1 * standard_normal(key.fold("noise"), {images, 6}, options);
+  return {truth, source.matmul(standard_normal(key.fold("map"), {6, 6}, options))};
+}
+
+/// NMI of the clusters in one block of coordinates with every property.
+std::vector<double> agreement(const torch::Tensor& block, const torch::Tensor& truth) {
+  const torch::Tensor found = k_means(Key(5), block, values, 50).assignments;
+  const auto column = [](const torch::Tensor& tensor) {
+    const torch::Tensor plain = tensor.contiguous();
+    return std::vector<int64_t>(plain.data_ptr<int64_t>(),
+                                plain.data_ptr<int64_t>() + plain.numel());
+  };
+  std::vector<double> scores;
+  for (int64_t p = 0; p < properties; ++p)
+    scores.push_back(normalised_mutual_information(
+        contingency(column(found), column(truth.select(1, p)), values, values)));
+  return scores;
+}
+
+TEST(Untangle, GivesEachFactorAPropertyOfItsOwn) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const Scene scene = mixed_properties(Key(seed));
+    const Coordinates found = untangle(scene.means, {2, 2, 2});
+    const torch::Tensor moved = (scene.means - found.centre).matmul(found.transform.t());
+    std::set<size_t> properties_found;
+    for (const torch::Tensor& block : moved.split(2, 1)) {
+      const auto scores = agreement(block, scene.truth);
+      const auto best = std::max_element(scores.begin(), scores.end());
+      // Clusters lie ten deviations apart; k-means may still merge two of four, which leaves 0.8.
+      EXPECT_GT(*best, 0.75) << "seed " << seed;
+      properties_found.insert(static_cast<size_t>(best - scores.begin()));
+    }
+    EXPECT_EQ(properties_found.size(), 3u) << "seed " << seed;
+  }
+}
+
+TEST(Untangle, IsNeededBecauseBlocksByPositionMixProperties) {
+  const Scene scene = mixed_properties(Key(1));
+  for (const torch::Tensor& block : scene.means.split(2, 1)) {
+    const auto scores = agreement(block, scene.truth);
+    EXPECT_LT(*std::max_element(scores.begin(), scores.end()), 0.75);
+  }
+}
+
+TEST(Untangle, DoesNotScaleUpDirectionsWithoutInformation) {
+  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  torch::Tensor means = standard_normal(Key(3), {images, 5}, options);
+  means.select(1, 2).mul_(1e-4);
+  means.select(1, 4).mul_(1e-4);
+  const Coordinates found = untangle(means, {3, 2});
+  // The rows of an orthogonal map of unit variances have length near one; inactive ones exactly.
+  EXPECT_LT(found.transform.norm(2, 1).max().item<double>(), 1.2);
+  const torch::Tensor moved = (means - found.centre).matmul(found.transform.t());
+  EXPECT_EQ(moved.var(0).gt(0.5).sum().item<int64_t>(), 3);
+  EXPECT_TRUE(std::isfinite(torch::linalg_inv(found.transform).abs().max().item<double>()));
+}
+
+TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
+  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  torch::Tensor values_of_columns = standard_normal(Key(4), {images, 3}, options);
+  values_of_columns.select(1, 2).copy_(values_of_columns.select(1, 0).exp());
+  const torch::Tensor dependence = pairwise_dependence(values_of_columns, 10);
+  // A monotone copy shares its bin: log 10 nats. Independent columns: a bias of (9 * 9) / (2 N).
+  EXPECT_NEAR(dependence[0][2].item<double>(), std::log(10.0), 1e-6);
+  EXPECT_NEAR(dependence[0][1].item<double>(), 81.0 / (2.0 * images), 0.01);
+  EXPECT_EQ(dependence[1][1].item<double>(), 0.0);
+  EXPECT_TRUE(torch::allclose(dependence, dependence.t()));
+}
+
+TEST(Untangle, GroupsTheDimensionsThatDependOnEachOther) {
+  // 0-3-5 and 1-4 belong together; 2 is alone.
+  torch::Tensor dependence = torch::zeros({6, 6}, torch::kFloat64);
+  const auto tie = [&](int64_t a, int64_t b, double strength) {
+    dependence[a][b] = strength;
+    dependence[b][a] = strength;
+  };
+  tie(0, 3, 1.0);
+  tie(0, 5, 0.8);
+  tie(3, 5, 0.7);
+  tie(1, 4, 0.9);
+  const torch::Tensor order = group_dimensions(dependence, {3, 2, 1});
+  const auto block = [&](int64_t start, int64_t size) {
+    const torch::Tensor part = order.narrow(0, start, size).contiguous();
+    return std::set<int64_t>(part.data_ptr<int64_t>(), part.data_ptr<int64_t>() + size);
+  };
+  EXPECT_EQ(block(0, 3), (std::set<int64_t>{0, 3, 5}));
+  EXPECT_EQ(block(3, 2), (std::set<int64_t>{1, 4}));
+  EXPECT_EQ(block(5, 1), (std::set<int64_t>{2}));
+}
+
+}  // namespace
+}  // namespace facet
