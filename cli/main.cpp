@@ -29,6 +29,16 @@ int main(int argc, char** argv) {
   } catch (const facet::Error& error) {
     fmt::print(stderr, "facet: {}\n", error.what());
     return 2;
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    const std::string line = text.substr(0, text.find('\n'));
+    if (text.find("allocate memory") != std::string::npos ||
+        text.find("out of memory") != std::string::npos) {
+      fmt::print(stderr, "facet: computing: found too little memory, expected enough ({})\n", line);
+      return 2;
+    }
+    fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", line);
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", error.what());
     return 1;

@@ -104,6 +104,10 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
   ShapeOptions shape;
   read_options(options, parse_config(metadata("model"), object), object);
   read_options(shape, parse_config(metadata("shape"), object), object);
+  // Before anything of these sizes is allocated: the file must hold a prior of them.
+  for (const FactorOptions& factor : options.factors)
+    file.get(fmt::format("prior.{}.m", factor.name), torch::kFloat64,
+             {factor.components, factor.dimensions}, object);
   auto model =
       std::make_shared<Vae>(options, ImageShape{shape.channels, shape.height, shape.width}, Key(0));
   restore_model(*model, file, object);

@@ -1,5 +1,6 @@
 #include "facet/data/pack.h"
 
+#include <fstream>
 #include <functional>
 #include <random>
 
@@ -166,7 +167,7 @@ TEST_F(PackFile, AModelIsNoPack) {
 TEST_F(PackFile, EveryTruncationIsAnError) {
   const std::string whole = read_text(path_, "test");
   for (size_t length = 0; length < whole.size(); length += 7) {
-    write_text(path_, whole.substr(0, length), "test");
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, length);
     EXPECT_THROW(read_pack(path_), Error) << length;
   }
 }
@@ -179,7 +180,7 @@ TEST_F(PackFile, FlippedBytesOfTheHeaderAreAnErrorOrReadButNeverCrash) {
   for (int trial = 0; trial < 300; ++trial) {
     std::string damaged = whole;
     damaged[random() % header] ^= static_cast<char>(1 + random() % 255);
-    write_text(path_, damaged, "test");
+    std::ofstream(path_, std::ios::binary) << damaged;
     try {
       read_pack(path_);
     } catch (const Error&) {
