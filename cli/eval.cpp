@@ -39,12 +39,12 @@ void add_eval_command(CLI::App& program) {
   command->add_option("run", arguments->run, "A run folder")->required();
   command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
   command->add_option("--samples", arguments->evaluation.samples, "Draws of z an image")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command
       ->add_option("--importance", arguments->evaluation.importance,
                    "Also the importance-weighted bound, with so many draws an image")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1000000));
   command->add_option("--seed", arguments->evaluation.seed, "Seed of the draws")
       ->capture_default_str();
   command->add_option("--pack", arguments->pack, "Measure on this pack instead of the run's own");

@@ -59,6 +59,12 @@ void print_run(const std::string& path) {
   const torch::Tensor progress =
       state.get("progress", torch::kInt64, {4}, run.folder.state().string());
   const auto phase = static_cast<Phase>(progress[0].item<int64_t>());
+  if (phase < Phase::pretrain || phase > Phase::done)
+    throw Error({.doing = "reading a checkpoint",
+                 .object = run.folder.state().string(),
+                 .found = fmt::format("phase {}", progress[0].item<int64_t>()),
+                 .expected = "a phase from 0 to 3",
+                 .cause = "is the file damaged?"});
   if (phase == Phase::done)
     fmt::print("  trained to the end\n");
   else

@@ -9,6 +9,29 @@
 #include "facet/core/error.h"
 #include "facet/core/threads.h"
 
+namespace {
+
+/// One line about arguments that cannot be, with near matches for a misspelled option or command.
+std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* command = &program;  // the innermost one that was named
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (const auto extras = program.remaining(true); !extras.empty()) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
+      if (!below->get_name().empty()) known.push_back(below->get_name());
+    return facet::to_string({.doing = "reading the command line",
+                             .object = extras.front(),
+                             .found = "an unknown option or command",
+                             .expected = "a known one",
+                             .cause = facet::suggest(extras.front(), known)});
+  }
+  return fmt::format("reading the command line: {} (--help says more)", error.what());
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App program("Facet learns what images are made of.", "facet");
   program.set_version_flag("--version", "facet 0.1.0");
@@ -25,7 +48,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& error) {  // a command chose its exit status
     return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    fmt::print(stderr, "facet: {}\n", complaint(program, error));
+    return 2;
   } catch (const facet::Error& error) {
     fmt::print(stderr, "facet: {}\n", error.what());
     return 2;

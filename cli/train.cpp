@@ -97,8 +97,9 @@ void run_train(const TrainArguments& arguments) {
   if (!arguments.resume && std::filesystem::exists(RunFolder{arguments.output}.config()))
     RunFolder::create(arguments.output);  // says that a run is there, before any work is done
   const Pack pack = load_data(config.data);
+  // The trainer makes the folder of a new run, after all checks of the config.
   const RunFolder folder =
-      arguments.resume ? RunFolder::open(arguments.output) : RunFolder::create(arguments.output);
+      arguments.resume ? RunFolder::open(arguments.output) : RunFolder{arguments.output};
   ProgressDisplay display;
   install_interrupt_handler();
   Trainer trainer(config, pack, folder, device, arguments.resume,

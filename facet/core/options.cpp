@@ -286,11 +286,25 @@ class Describer : public OptionVisitor {
   std::vector<std::string> prefixes_;
 };
 
+/// Printing a value recurses into it: deeper ones than any config has are refused while they are
+/// read.
+constexpr int deepest_nesting = 64;
+
 }  // namespace
 
 Json parse_config(const std::string& text, const std::string& object) {
+  const auto fail = [&](const char* found, const char* expected) {
+    throw Error(
+        {.doing = "reading the config", .object = object, .found = found, .expected = expected});
+  };
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest_nesting) fail("lists or groups nested too deep", "a config");
+    return true;
+  };
   try {
-    return Json::parse(text, nullptr, true, /*ignore_comments=*/true);
+    return Json::parse(text, check_depth, true, /*ignore_comments=*/true);
+  } catch (const Json::out_of_range&) {
+    fail("a number too large to hold", "numbers below 1e308");
   } catch (const Json::parse_error& error) {
     const auto line =
         1 +
@@ -303,6 +317,7 @@ Json parse_config(const std::string& text, const std::string& object) {
                  .expected = "JSON, where // and /* */ comments are allowed",
                  .cause = "is a comma, a quote or a brace missing?"});
   }
+  return {};
 }
 
 void apply_setting(Json& config, const std::string& setting) {
@@ -313,8 +328,17 @@ void apply_setting(Json& config, const std::string& setting) {
   };
   if (equals == std::string::npos || equals == 0) fail("no key before a '='", "key=value");
   const std::string key = setting.substr(0, equals), text = setting.substr(equals + 1);
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest_nesting) fail("a value nested too deep", "a plain value or a list");
+    return true;
+  };
+  Json value = Json::parse(text, check_depth, /*allow_exceptions=*/false);
   if (value.is_discarded()) value = text;
+  try {
+    value.dump();
+  } catch (const Json::type_error&) {
+    fail("bytes that are no UTF-8", "text in UTF-8");
+  }
 
   Json* position = &config;
   for (size_t start = 0; start <= key.size();) {

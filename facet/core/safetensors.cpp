@@ -1,7 +1,9 @@
 #include "facet/core/safetensors.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -31,6 +33,9 @@ constexpr TypeName type_names[] = {
 };
 /// Headers above this are refused, as the format's own reader does.
 constexpr uint64_t largest_header = 100'000'000;
+/// Printing an entry recurses into it; a header needs three levels.
+constexpr int deepest_nesting = 16;
+constexpr uint64_t most_elements = std::numeric_limits<int64_t>::max();
 
 struct Source {
   std::string doing, object;
@@ -69,13 +74,16 @@ torch::Tensor view_of(const Json& entry, const std::string& name, const std::byt
   if (type == nullptr) source.fail(what + "of type " + dtype.dump(), "F32, F64, U8, I32, ...");
 
   std::vector<int64_t> shape;
-  uint64_t count = 1;
+  uint64_t count = 1, stride = 1;  // `stride` leaves zeros out: it must be a number too
   if (!shape_json.is_array()) source.fail(what + "with shape " + shape_json.dump(), "a list");
   for (const Json& extent : shape_json) {
     if (!extent.is_number_unsigned() || extent.get<uint64_t>() > (uint64_t{1} << 62))
       source.fail(what + "with a bad shape", "whole numbers");
     shape.push_back(extent.get<int64_t>());
-    if (__builtin_mul_overflow(count, extent.get<uint64_t>(), &count))
+    const auto side = extent.get<uint64_t>();
+    count = side == 0 ? 0 : count * side;
+    if (__builtin_mul_overflow(stride, std::max<uint64_t>(1, side), &stride) ||
+        stride > most_elements)
       source.fail(what + "with a shape too large to exist", "a smaller one");
   }
   const auto element = static_cast<uint64_t>(c10::elementSize(type->type));
@@ -139,13 +147,18 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
                 "a header inside the file");
 
   const char* text = reinterpret_cast<const char*>(file->data()) + 8;
-  const Json header = Json::parse(text, text + header_size, nullptr, /*allow_exceptions=*/false);
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest_nesting) source.fail("a header nested too deep", "tensors by name");
+    return true;
+  };
+  const Json header =
+      Json::parse(text, text + header_size, check_depth, /*allow_exceptions=*/false);
   if (!header.is_object()) source.fail("a header that is no JSON object", "one");
 
   TensorFile result;
   const std::byte* bytes = file->data() + 8 + header_size;
   const uint64_t size = file->size() - 8 - header_size;
-  uint64_t used = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> stretches;  // from and to which byte each tensor lies
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       if (!entry.is_object()) source.fail("metadata that is no JSON object", "one");
@@ -155,8 +168,17 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
       }
     } else {
       result.tensors[name] = view_of(entry, name, bytes, size, file, source);
-      used = std::max(used, entry["data_offsets"][1].get<uint64_t>());
+      const Json& offsets = entry["data_offsets"];
+      stretches.emplace_back(offsets[0].get<uint64_t>(), offsets[1].get<uint64_t>());
     }
+  }
+  std::sort(stretches.begin(), stretches.end());
+  uint64_t used = 0;
+  for (const auto& [begin, end] : stretches) {
+    if (begin != used)
+      source.fail(fmt::format("a tensor at byte {} after one that ends at {}", begin, used),
+                  "tensors that follow each other");
+    used = end;
   }
   if (used != size)
     source.fail(fmt::format("{} bytes of tensors", size), fmt::format("{} by the header", used));
@@ -176,6 +198,13 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
     return a.second.element_size() > b.second.element_size();
   });
   for (const auto& [name, tensor] : ordered) {
+    if (std::none_of(std::begin(type_names), std::end(type_names),
+                     [&](const TypeName& entry) { return entry.type == tensor.scalar_type(); }))
+      throw Error({.doing = doing,
+                   .object = path.string(),
+                   .found = fmt::format("tensor '{}' of type {}", name,
+                                        c10::toString(tensor.scalar_type())),
+                   .expected = "a type that the format has"});
     plain.push_back(tensor.detach().to(torch::kCPU).contiguous());
     const uint64_t size = plain.back().nbytes();
     header[name] = {{"dtype", type_name(tensor.scalar_type())},

@@ -247,7 +247,16 @@ std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::pat
       if (const auto found = row_by_name.find(name); row < 0 && found != row_by_name.end())
         row = found->second;
     rows.push_back(row);
-    if (row >= 0) used[static_cast<size_t>(row)] = true;
+    if (row < 0) continue;
+    if (used[static_cast<size_t>(row)])
+      throw Error({.doing = "importing a table",
+                   .object = object,
+                   .found = fmt::format("row {} for '{}', which two files match, '{}' the second",
+                                        row + 1, table.rows[static_cast<size_t>(row)][key],
+                                        fs::relative(file, folder).string()),
+                   .expected = "one row an image",
+                   .cause = "name files of one name by their path below the folder"});
+    used[static_cast<size_t>(row)] = true;
   }
   const auto orphan = std::find(used.begin(), used.end(), false);
   if (orphan != used.end())

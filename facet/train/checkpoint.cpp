@@ -9,6 +9,8 @@ namespace facet {
 
 namespace {
 
+constexpr const char* format_name = "facet-state-1";
+
 /// The natural parameters of a factor with their names in the file.
 std::vector<std::pair<std::string, torch::Tensor*>> prior_tensors(FactorPosterior& posterior,
                                                                   const std::string& factor) {
@@ -42,7 +44,7 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
   file.tensors["metrics.sums"] = progress.sums;
   file.tensors["progress"] = torch::tensor(
       {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
-  file.metadata["format"] = "facet-state-1";
+  file.metadata["format"] = format_name;
   write_safetensors(path, file, "saving a checkpoint");
 }
 
@@ -50,6 +52,13 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
+  if (const auto found = file.metadata.find("format");
+      found == file.metadata.end() || found->second != format_name)
+    throw Error({.doing = "reading a checkpoint",
+                 .object = object,
+                 .found = "a file of another kind",
+                 .expected = fmt::format("format '{}'", format_name),
+                 .cause = "is the file damaged, or from another version?"});
   for (auto& parameter : model.named_parameters())
     parameter.value().copy_(file.get("network." + parameter.key(), parameter.value().scalar_type(),
                                      parameter.value().sizes(), object));
@@ -59,7 +68,8 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
       tensor->copy_(file.get(name, torch::kFloat64, tensor->sizes(), object));
   const torch::Tensor progress = file.get("progress", torch::kInt64, {4}, object);
   const auto number = [&](int64_t index) { return progress[index].item<int64_t>(); };
-  if (number(0) < 0 || number(0) > static_cast<int64_t>(Phase::done) || number(1) < 0)
+  if (number(0) < 0 || number(0) > static_cast<int64_t>(Phase::done) || number(1) < 0 ||
+      number(2) < 0 || number(3) < 0)
     throw Error({.doing = "reading a checkpoint",
                  .object = object,
                  .found = fmt::format("phase {} step {}", number(0), number(1)),

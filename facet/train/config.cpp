@@ -65,7 +65,8 @@ std::string first_difference(const Config& one, const Config& other) {
   // Both have every option, so a patch only replaces values or changes the length of a list.
   const auto patch = Json::diff(first, second);
   if (patch.empty()) return "";
-  const std::string path = patch[0]["path"].get<std::string>();
+  std::string path = patch[0]["path"].get<std::string>();
+  if (path.ends_with("/-")) path.resize(path.size() - 2);  // a longer list: show it whole
   const Json::json_pointer pointer(path);
   const auto text = [&](const Json& json) {
     return json.contains(pointer) ? json[pointer].dump() : std::string("nothing");

@@ -59,15 +59,23 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
   const auto sums = first_kl_at + 2 * static_cast<int64_t>(model_->prior.size());
   if (resume) {
     progress_ = read_checkpoint(folder_.state(), *model_, adam_);
+    if (progress_.sums.numel() != sums)
+      throw Error({.doing = "reading tensor 'metrics.sums' of",
+                   .object = folder_.state().string(),
+                   .found = fmt::format("{} numbers", progress_.sums.numel()),
+                   .expected = fmt::format("{}", sums),
+                   .cause = "is the file damaged?"});
     progress_.sums = progress_.sums.to(device_);
   } else {
     progress_.sums =
         torch::zeros({sums}, torch::TensorOptions().dtype(torch::kFloat64).device(device_));
+    RunFolder::create(folder_.path);  // now that nothing about the config can be wrong
     write_text(folder_.config(), write_options(config_).dump(2) + "\n", "saving the config");
   }
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
   events_ = std::make_unique<EventFile>(folder_.events());
-  saved_step_ = progress_.step;
+  last_checkpoint_ = position_text();
+  if (!resume) save();  // a run that is killed at once, or whose first step fails, has a state too
 }
 
 int64_t Trainer::phase_steps(Phase phase) const {
@@ -88,6 +96,10 @@ double Trainer::learning_rate() const {
   return train.learning_rate.at(gradient_step(), train.pretrain.steps + train.joint.steps);
 }
 
+std::string Trainer::position_text() const {
+  return fmt::format("step {} of phase {}", progress_.step, phase_name(progress_.phase));
+}
+
 Key Trainer::step_key() const {
   return key_.fold(phase_name(progress_.phase)).fold(static_cast<uint64_t>(progress_.step));
 }
@@ -105,10 +117,9 @@ void Trainer::require_finite(const torch::Tensor& number, const NamedTensors& tr
        .object = folder_.path.string(),
        .found = fmt::format("NaN or infinity in {}", name.empty() ? "the gradient's norm" : name),
        .expected = "finite numbers",
-       .cause =
-           fmt::format("is the learning rate too high? The last good checkpoint, at step {} of "
-                       "this phase, is untouched",
-                       saved_step_)});
+       .cause = fmt::format(
+           "is the learning rate too high? The last good checkpoint, at {}, is untouched",
+           last_checkpoint_)});
 }
 
 void Trainer::optimise(const torch::Tensor& loss, const NamedTensors& trail) {
@@ -366,7 +377,7 @@ void Trainer::save() {
   progress_.metrics_lines = metrics_->lines();
   write_checkpoint(folder_.state(), *model_, adam_, progress_);
   write_model(folder_.model(), *model_);
-  saved_step_ = progress_.step;
+  last_checkpoint_ = position_text();
 }
 
 void Trainer::advance() {
@@ -380,15 +391,20 @@ bool Trainer::run() {
   const TrainOptions& train = config_.train;
   for (; progress_.phase != Phase::done; advance()) {
     const int64_t steps = phase_steps(progress_.phase);
+    const auto stopped = [&] {
+      if (!callbacks_.stop || !callbacks_.stop()) return false;
+      save();
+      return true;
+    };
     if (progress_.phase == Phase::initialise && progress_.step == 0) {
+      if (stopped()) return false;
       if (callbacks_.notice) callbacks_.notice("placing the components at k-means centres");
       place_components();
     }
     while (progress_.step < steps) {
-      if (callbacks_.stop && callbacks_.stop()) {
-        save();
-        return false;
-      }
+      // Not between the placing and the first step: a resumed run would place them twice.
+      const bool just_placed = progress_.phase == Phase::initialise && progress_.step == 0;
+      if (!just_placed && stopped()) return false;
       if (progress_.phase == Phase::pretrain) pretrain_step();
       if (progress_.phase == Phase::initialise) initialise_step();
       if (progress_.phase == Phase::joint) joint_step();

@@ -74,6 +74,7 @@ class Trainer {
   int64_t gradient_step() const;
   double learning_rate() const;
   Key step_key() const;
+  std::string position_text() const;
   void advance();
   void optimise(const torch::Tensor& loss, const NamedTensors& trail);
   void natural_gradient_step(const std::vector<BlockEncoding>& blocks, double rho);
@@ -103,7 +104,7 @@ class Trainer {
   std::vector<BlockEncoding> encodings_;  ///< phase 2: of every image it uses, one a factor
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventFile> events_;
-  int64_t saved_step_ = 0;
+  std::string last_checkpoint_;  ///< "step 100 of phase joint"
 };
 
 }  // namespace facet

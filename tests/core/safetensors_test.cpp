@@ -135,7 +135,7 @@ TEST_F(Safetensors, UnalignedTensorsAreReadAndAligned) {
     const TensorFile file = read(file_bytes(
         R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F64","shape":[1],"data_offsets":[1,9]}})" +
             std::string(padding, ' '),
-        "x" + std::string(reinterpret_cast<const char*>(&value), 8)));
+        std::string("x").append(reinterpret_cast<const char*>(&value), 8)));
     const torch::Tensor b = file.tensors.at("b");
     EXPECT_EQ(b.item<double>(), 1.5);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(b.data_ptr()) % 8, 0u) << padding;
