@@ -28,7 +28,7 @@ void TermsAndGradient(benchmark::State& state) {
   c.block.mean.requires_grad_();
   c.block.variance.requires_grad_();
   for (auto _ : state) {
-    const auto terms = facet::factor_terms(c.block, c.mixture.posteriors[0], {});
+    const auto terms = facet::factor_terms(c.block, c.mixture.posteriors[0].parameters(), {});
     (terms.kl_z + terms.kl_r).sum().backward();
   }
 }

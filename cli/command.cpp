@@ -1,14 +1,11 @@
 #include "cli/command.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
-#include "facet/data/image_file.h"
 #include "facet/model/model_file.h"
-#include "facet/report/picture.h"
 
 namespace facet {
 
@@ -75,23 +72,6 @@ void print_evaluation(const Evaluation& evaluation) {
                  100 * best->purity);
     fmt::print("\n");
   }
-}
-
-void write_samples(Vae& model, int64_t count, uint64_t seed, const std::filesystem::path& path) {
-  torch::NoGradGuard no_gradient;
-  const LatentSample draw = sample_latents(Key(seed).fold("samples"), model.prior, count);
-  std::vector<Image> cells;
-  for (const torch::Tensor& z : draw.z.split(500)) {
-    const torch::Tensor mean = model.likelihood().mean(model.decode(z));
-    for (Image& image : to_images(model.likelihood().to_pixels(mean)))
-      cells.push_back(std::move(image));
-  }
-  GridOptions options;
-  options.columns =
-      static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(std::max<int64_t>(1, count)))));
-  // Small images are magnified to some 64 pixels a side, so that a person can see them.
-  options.scale = std::max<int64_t>(1, 64 / std::max(model.shape().height, model.shape().width));
-  write_png(path, draw_grid(cells, options));
 }
 
 }  // namespace facet

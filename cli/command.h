@@ -17,9 +17,13 @@
 namespace facet {
 
 /// Each adds one command to the program; its callback does the work.
+void add_clusters_command(CLI::App& program);
+void add_edit_command(CLI::App& program);
 void add_eval_command(CLI::App& program);
+void add_grid_command(CLI::App& program);
 void add_import_command(CLI::App& program);
 void add_info_command(CLI::App& program);
+void add_reconstruct_command(CLI::App& program);
 void add_sample_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 
@@ -41,8 +45,5 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
 
 /// An evaluation as lines for a person.
 void print_evaluation(const Evaluation& evaluation);
-
-/// Draws images from the model and writes them as a grid.
-void write_samples(Vae& model, int64_t count, uint64_t seed, const std::filesystem::path& path);
 
 }  // namespace facet

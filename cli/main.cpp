@@ -39,6 +39,10 @@ int main(int argc, char** argv) {
   facet::add_train_command(program);
   facet::add_eval_command(program);
   facet::add_sample_command(program);
+  facet::add_grid_command(program);
+  facet::add_clusters_command(program);
+  facet::add_reconstruct_command(program);
+  facet::add_edit_command(program);
   facet::add_import_command(program);
   facet::add_info_command(program);
   facet::use_all_processors();

@@ -1,36 +1,48 @@
-// `facet sample RUN`: images drawn from the model by ancestral sampling, as one PNG.
+// `facet sample RUN`: images drawn from the model by ancestral sampling, as one PNG. Factors may be
+// held at chosen components; all others are drawn from the prior.
 #include <fmt/format.h>
 
-#include "cli/command.h"
+#include "cli/pictures.h"
+#include "facet/model/editing.h"
 
 namespace facet {
 
 namespace {
 
-struct SampleArguments {
-  std::string run, output, device = "auto";
+struct SampleArguments : PictureArguments {
   int64_t count = 64;
-  uint64_t seed = 1;
+  std::vector<std::string> fixed;
+  std::string pixels = "mean";
 };
+
+void run_sample(const SampleArguments& arguments) {
+  const LoadedRun run = load_run(arguments.run, choose_device(arguments.device));
+  write_samples(*run.model,
+                {.count = arguments.count,
+                 .seed = arguments.seed,
+                 .fixed = parse_fixed(run.model->prior, arguments.fixed),
+                 .draw_pixels = arguments.pixels == "sample"},
+                arguments.output);
+  fmt::print("{} samples in {}\n", arguments.count, arguments.output);
+}
 
 }  // namespace
 
 void add_sample_command(CLI::App& program) {
   auto arguments = std::make_shared<SampleArguments>();
   CLI::App* command = program.add_subcommand("sample", "Draw images from a trained model");
-  command->add_option("run", arguments->run, "A run folder")->required();
-  command->add_option("--out", arguments->output, "The PNG to write")->required();
+  add_picture_options(*command, *arguments);
   command->add_option("--count", arguments->count, "Number of images")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Another seed draws others")
+  add_repeated_option(*command, "--fix", arguments->fixed,
+                      "Hold a factor at a component, name=value");
+  command
+      ->add_option("--pixels", arguments->pixels,
+                   "Show the mean of p(x|z), or a sample with its noise")
+      ->check(CLI::IsMember({"mean", "sample"}))
       ->capture_default_str();
-  add_device_option(*command, arguments->device);
-  command->callback([arguments] {
-    const LoadedRun run = load_run(arguments->run, choose_device(arguments->device));
-    write_samples(*run.model, arguments->count, arguments->seed, arguments->output);
-    fmt::print("{} samples in {}\n", arguments->count, arguments->output);
-  });
+  command->callback([arguments] { run_sample(*arguments); });
 }
 
 }  // namespace facet

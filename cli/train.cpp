@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/pictures.h"
 #include "cli/progress.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
@@ -85,7 +86,7 @@ void finish_run(Trainer& trainer, const Pack& pack, const Config& config, const 
   const ImageSet images = select_images(pack, {parse_split(split)}, config.data, false, device);
   const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split, {});
   write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
-  write_samples(trainer.model(), 64, 1, folder.samples());
+  write_samples(trainer.model(), {}, folder.samples());
   print_evaluation(evaluation);
   fmt::print("run       {}\nsamples   {}\n", folder.path.string(), folder.samples().string());
 }

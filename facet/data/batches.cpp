@@ -1,6 +1,7 @@
 #include "facet/data/batches.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace facet {
 
@@ -15,6 +16,10 @@ void DataOptions::visit(OptionVisitor& visitor) {
                  one_of({"none", "fixed", "draw"}));
   visitor.option("binarize_seed", binarize_seed, "Seed of the binarization that is done once.",
                  at_least(0));
+  visitor.option("label_fraction", label_fraction,
+                 "Share of the training images whose labels are used; the others are hidden.",
+                 between(0, 1));
+  visitor.option("label_seed", label_seed, "Chooses which images keep their labels.", at_least(0));
 }
 
 Pack load_data(const DataOptions& options) {
@@ -38,6 +43,14 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   ImageSet set;
   set.pixels = pack.images.index_select(0, chosen);
   set.labels = pack.labels.index_select(0, chosen).to(torch::kInt64).to(device);
+  if (training && options.label_fraction < 1.0) {
+    const torch::Tensor order =
+        permutation(Key(static_cast<uint64_t>(options.label_seed)).fold("labels"), set.count());
+    const auto kept = static_cast<int64_t>(
+        std::llround(options.label_fraction * static_cast<double>(set.count())));
+    const torch::Tensor hidden = order.narrow(0, kept, set.count() - kept).to(device);
+    set.labels.index_fill_(0, hidden, -1);
+  }
   set.binarize_by_draw = training && options.binarize == "draw";
   if (options.binarize != "none" && !set.binarize_by_draw) {
     const Key key = Key(static_cast<uint64_t>(options.binarize_seed)).fold("binarize");
@@ -72,6 +85,10 @@ torch::Tensor Batches::indices(int64_t step) {
     missing -= piece;
   }
   return torch::cat(pieces);
+}
+
+torch::Tensor Batches::labels(int64_t step) {
+  return images_.labels.index_select(0, indices(step).to(images_.labels.device()));
 }
 
 torch::Tensor Batches::pixels(int64_t step) {

@@ -21,6 +21,8 @@ struct DataOptions {
   std::vector<std::string> train_splits = {"train"};
   std::string binarize = "none";
   int64_t binarize_seed = 777;
+  double label_fraction = 1.0;
+  int64_t label_seed = 1;
 
   void visit(OptionVisitor& visitor);
 };
@@ -37,7 +39,8 @@ struct ImageSet {
   int64_t count() const { return pixels.size(0); }
 };
 
-/// The images of some splits. With binarize "draw" those for training are binarized each time they
+/// The images of some splits. For training all labels but those of a random label_fraction of the
+/// images are hidden. With binarize "draw" those for training are binarized each time they
 /// are drawn; those for evaluation once, with binarize_seed.
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        const DataOptions& options, bool training, torch::Device device);
@@ -49,6 +52,8 @@ class Batches {
   int64_t count() const { return images_.count(); }
   /// U8 [B, C, H, W] of step `step` = 0, 1, 2, ...
   torch::Tensor pixels(int64_t step);
+  /// Their labels, int64 [B, P], -1 where unknown.
+  torch::Tensor labels(int64_t step);
   /// Indices into the image set of that batch, int64 [B] on the CPU.
   torch::Tensor indices(int64_t step);
 

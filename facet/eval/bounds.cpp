@@ -48,7 +48,7 @@ MeanAndError mean_and_error(const std::vector<torch::Tensor>& parts) {
 }
 
 std::vector<PropertyAgreement> agreements(const torch::Tensor& codes, const torch::Tensor& labels,
-                                          int64_t components,
+                                          const FactorOptions& factor,
                                           const std::vector<Property>& properties) {
   std::vector<PropertyAgreement> result;
   const std::vector<int64_t> clusters = to_vector(codes);
@@ -56,9 +56,10 @@ std::vector<PropertyAgreement> agreements(const torch::Tensor& codes, const torc
     const std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
     if (std::all_of(classes.begin(), classes.end(), [](int64_t label) { return label < 0; }))
       continue;
-    const Contingency table = contingency(clusters, classes, components,
+    const Contingency table = contingency(clusters, classes, factor.components,
                                           static_cast<int64_t>(properties[p].values.size()));
-    result.push_back({properties[p].name, matched_accuracy(table),
+    const bool own = factor.named() && factor.property == properties[p].name;
+    result.push_back({properties[p].name, own ? accuracy(table) : matched_accuracy(table),
                       normalised_mutual_information(table), purity(table)});
   }
   return result;
@@ -67,6 +68,8 @@ std::vector<PropertyAgreement> agreements(const torch::Tensor& codes, const torc
 }  // namespace
 
 const PropertyAgreement* FactorEvaluation::best() const {
+  for (const PropertyAgreement& agreement : properties)
+    if (agreement.property == property) return &agreement;
   const auto found = std::max_element(properties.begin(), properties.end(),
                                       [](const auto& a, const auto& b) { return a.nmi < b.nmi; });
   return found == properties.end() ? nullptr : &*found;
@@ -130,14 +133,14 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
                                       taken.data_ptr<double>() + taken.numel());
     FactorEvaluation evaluation{
         factor.name,
+        factor.property,
         factor.components,
         std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 1.0; }),
         perplexity(weights),
         kl_z[i] / count,
         kl_r[i] / count,
         {}};
-    evaluation.properties =
-        agreements(torch::cat(codes[i]), images.labels, factor.components, properties);
+    evaluation.properties = agreements(torch::cat(codes[i]), images.labels, factor, properties);
     result.kl_z += evaluation.kl_z;
     result.kl_r += evaluation.kl_r;
     result.factors.push_back(std::move(evaluation));

@@ -28,13 +28,14 @@ struct PropertyAgreement {
 
 struct FactorEvaluation {
   std::string name;
+  std::string property;  ///< of a named factor; its accuracy is that of q(r|x) itself
   int64_t components = 0;
   int64_t used = 0;       ///< components that take more than one image in expectation
   double perplexity = 0;  ///< of the mean responsibilities
   double kl_z = 0, kl_r = 0;
   std::vector<PropertyAgreement> properties;  ///< for every property with known labels
 
-  /// The property with the highest NMI; none without labels.
+  /// A named factor's own property, else the one with the highest NMI; none without labels.
   const PropertyAgreement* best() const;
 };
 

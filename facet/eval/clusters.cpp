@@ -110,6 +110,14 @@ double purity(const Contingency& table) {
   return total > 0 ? static_cast<double>(right) / total : 0.0;
 }
 
+double accuracy(const Contingency& table) {
+  int64_t right = 0;
+  for (size_t k = 0; k < table.size(); ++k)
+    if (k < table[k].size()) right += table[k][k];
+  const double total = margins(table).total;
+  return total > 0 ? static_cast<double>(right) / total : 0.0;
+}
+
 double matched_accuracy(const Contingency& table) {
   const Margins margin = margins(table);
   if (margin.total == 0) return 0.0;

@@ -22,6 +22,9 @@ double normalised_mutual_information(const Contingency& table);
 /// Share of items in the most frequent class of their cluster; grows with the number of clusters.
 double purity(const Contingency& table);
 
+/// Share of items whose cluster has the number of their class.
+double accuracy(const Contingency& table);
+
 /// Share of items that are right under the best matching of clusters to classes, one to one.
 double matched_accuracy(const Contingency& table);
 

@@ -24,15 +24,36 @@ torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
 
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise) {
+  std::vector<FactorParameters> parameters;
+  for (const FactorPosterior& posterior : model.prior.posteriors)
+    parameters.push_back(posterior.parameters());
+  return bound_terms(model, parameters, x, labels, noise);
+}
+
+BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
+                       const torch::Tensor& x, const torch::Tensor& labels, const Key& noise) {
   BoundTerms terms;
   terms.encoding = model.encode(x);
   const torch::Tensor output = model.decode(terms.encoding.sample(noise));
   terms.reconstruction = model.likelihood().log_density(x, output);
   const auto blocks = model.prior.split(terms.encoding.mean, terms.encoding.variance());
   for (size_t i = 0; i < model.prior.size(); ++i)
-    terms.factors.push_back(
-        factor_terms(blocks[i], model.prior.posteriors[i], labels_of_factor(labels, i)));
+    terms.factors.push_back(factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i)));
   return terms;
+}
+
+torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
+                         const ObjectiveWeights& weights) {
+  torch::Tensor loss =
+      -(terms.reconstruction.mean() - weights.kl_z * terms.kl_z().mean() - terms.kl_r().mean());
+  if (weights.labels == 0.0 || !labels.defined()) return loss;
+  for (size_t i = 0; i < terms.factors.size(); ++i) {
+    if (!weights.values[i].defined()) continue;
+    const torch::Tensor at_label =
+        weights.values[i].index_select(0, labels_of_factor(labels, i).clamp_min(0));
+    loss = loss - weights.labels * (at_label * terms.factors[i].label_log_likelihood).mean();
+  }
+  return loss;
 }
 
 torch::Tensor standard_normal_kl(const Encoding& encoding) {

@@ -27,6 +27,24 @@ struct BoundTerms {
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise);
 
+/// The same with the prior's parameters given, one a factor: gradients flow to them too.
+BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
+                       const torch::Tensor& x, const torch::Tensor& labels, const Key& noise);
+
+/// Weights of the terms of the training objective.
+struct ObjectiveWeights {
+  double kl_z = 1.0;    ///< of KL[z] (eq:elbo:b)
+  double labels = 0.0;  ///< Delta of eq:semi-sup
+  /// How much each value of a named factor counts in the cross-entropy, [K]; undefined for free
+  /// ones.
+  std::vector<torch::Tensor> values;
+};
+
+/// What training minimises for a batch: minus eq:elbo:a to eq:elbo:c and the cross-entropy of
+/// eq:semi-sup, a mean over the images.
+torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
+                         const ObjectiveWeights& weights);
+
 /// KL(q(z|x) || N(0, I)), [B].
 torch::Tensor standard_normal_kl(const Encoding& encoding);
 

@@ -1,5 +1,6 @@
 #include "facet/prior/factorial_mixture.h"
 
+#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -19,6 +20,30 @@ void FactorOptions::visit(OptionVisitor& visitor) {
                  at_least(1));
   visitor.option("dimensions", dimensions, "D, the numbers of its block of the latent vector.",
                  at_least(1));
+  visitor.option("property", property,
+                 "A labelled property of the data that names this factor; empty leaves it free.");
+  visitor.option("values", values,
+                 "Names of a named factor's components; training fills them in from the data.");
+}
+
+int64_t FactorOptions::component_of(const std::string& text) const {
+  for (size_t k = 0; k < values.size(); ++k)
+    if (values[k] == text) return static_cast<int64_t>(k);
+  int64_t index = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error == std::errc() && end == text.data() + text.size() && index >= 0 && index < components)
+    return index;
+  throw Error({.doing = fmt::format("choosing a component of factor '{}'", name),
+               .object = text,
+               .found = "no component of this name",
+               .expected = fmt::format("0 to {}{}", components - 1,
+                                       values.empty() ? "" : " or a value's name"),
+               .cause = values.empty() ? "" : suggest(text, values)});
+}
+
+std::string FactorOptions::component_name(int64_t component) const {
+  const auto index = static_cast<size_t>(component);
+  return index < values.size() ? values[index] : std::to_string(component);
 }
 
 void Hyperprior::visit(OptionVisitor& visitor) {
@@ -85,16 +110,16 @@ torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
       .sum(1);
 }
 
-HyperpriorKl hyperprior_kl(const FactorPosterior& posterior, const Hyperprior& hyperprior) {
-  const torch::Device device = posterior.counts.device();
-  return {kl_divergence(posterior.mean(), hyperprior.normal_gamma(device)).sum(1),
-          dirichlet_kl(posterior.counts, torch::full_like(posterior.counts, hyperprior.c0))};
+HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior& hyperprior) {
+  const torch::Device device = parameters.counts.device();
+  return {kl_divergence(parameters.components, hyperprior.normal_gamma(device)).sum(1),
+          dirichlet_kl(parameters.counts, torch::full_like(parameters.counts, hyperprior.c0))};
 }
 
-FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
+FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& parameters,
                          const torch::Tensor& labels) {
-  const torch::Tensor log_normal = expected_log_normal(block, posterior.mean());
-  const torch::Tensor log_weights = expected_log_weights(posterior.counts);
+  const torch::Tensor log_normal = expected_log_normal(block, parameters.components);
+  const torch::Tensor log_weights = expected_log_weights(parameters.counts);
   const torch::Tensor gamma = clamp_labels(allocation(log_normal, log_weights), labels).detach();
   torch::Tensor label_log_likelihood;
   if (labels.defined()) {

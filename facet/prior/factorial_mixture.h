@@ -21,6 +21,15 @@ struct FactorOptions {
   std::string name = "factor";
   int64_t components = 64;
   int64_t dimensions = 64;
+  std::string property;
+  std::vector<std::string> values;
+
+  bool named() const { return !property.empty(); }
+  /// The component that a value's name or an index from 0 stands for; an Error with near matches
+  /// where there is none.
+  int64_t component_of(const std::string& text) const;
+  /// "with" for a named factor's component, "3" for a free one's.
+  std::string component_name(int64_t component) const;
 
   void visit(OptionVisitor& visitor);
 };
@@ -38,14 +47,22 @@ struct Hyperprior {
   NormalGamma normal_gamma(torch::Device device = torch::kCPU) const;
 };
 
-/// q(xi) of one factor: Normal-Gammas in natural parameters, [K, D] each, and Dirichlet
-/// pseudo-counts c [K].
+/// q(xi) of one factor in mean parameters: Normal-Gammas [K, D] and Dirichlet pseudo-counts c [K].
+/// The bound is computed from these, and is differentiable in them.
+struct FactorParameters {
+  NormalGamma components;
+  torch::Tensor counts;
+};
+
+/// The same as state: Normal-Gammas in natural parameters, [K, D] each, and
+/// pseudo-counts.
 struct FactorPosterior {
   NaturalNormalGamma components;
   torch::Tensor counts;
 
   static FactorPosterior from_mean(const NormalGamma& mean, const torch::Tensor& counts);
   NormalGamma mean() const { return to_mean(components); }
+  FactorParameters parameters() const { return {mean(), counts}; }
   FactorPosterior to(torch::Device device) const;
 };
 
@@ -78,7 +95,7 @@ torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
 struct HyperpriorKl {
   torch::Tensor components, weights;
 };
-HyperpriorKl hyperprior_kl(const FactorPosterior& posterior, const Hyperprior& hyperprior);
+HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior& hyperprior);
 
 /// One factor's part of the bound for a batch; gradients flow to the block's mean and variance.
 struct FactorTerms {
@@ -88,7 +105,7 @@ struct FactorTerms {
   torch::Tensor kl_r;                  ///< [B]
   torch::Tensor label_log_likelihood;  ///< log g at the label, 0 without one, [B] (eq:semi-sup)
 };
-FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
+FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& parameters,
                          const torch::Tensor& labels);
 
 /// The E-step alone: responsibilities with labels clamped, [B, K], no gradient.

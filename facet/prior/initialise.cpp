@@ -4,6 +4,19 @@
 
 namespace facet {
 
+namespace {
+
+/// Components at `centres` that hold `counts` images [K] of N each and share one variance [D].
+FactorPosterior posterior_at(const torch::Tensor& centres, const torch::Tensor& counts,
+                             const torch::Tensor& variance, const Hyperprior& hyperprior) {
+  const torch::Tensor spread = counts.unsqueeze(1).expand_as(centres);  // [K, D]
+  const torch::Tensor a = hyperprior.a0 + 0.5 * spread;
+  return FactorPosterior::from_mean({centres, hyperprior.s0 + spread, a, a * variance},
+                                    hyperprior.c0 + counts);
+}
+
+}  // namespace
+
 FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, int64_t components,
                                   int64_t images, int64_t kmeans_iterations,
                                   const Hyperprior& hyperprior) {
@@ -11,14 +24,28 @@ FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, in
   const KMeans clusters = k_means(key, block.mean, components, kmeans_iterations);
   const torch::Tensor within =
       (block.mean - clusters.centres.index_select(0, clusters.assignments)).square().mean(0);
-  const torch::Tensor variance = within + block.variance.mean(0);  // [D], shared by the components
-
   const double scale = static_cast<double>(images) / static_cast<double>(block.mean.size(0));
-  const torch::Tensor counts = scale * clusters.counts.to(torch::kFloat64);      // [K]
-  const torch::Tensor spread = counts.unsqueeze(1).expand_as(clusters.centres);  // [K, D]
-  const torch::Tensor a = hyperprior.a0 + 0.5 * spread;
-  return FactorPosterior::from_mean({clusters.centres, hyperprior.s0 + spread, a, a * variance},
-                                    hyperprior.c0 + counts);
+  return posterior_at(clusters.centres, scale * clusters.counts.to(torch::kFloat64),
+                      within + block.variance.mean(0), hyperprior);
+}
+
+FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tensor& labels,
+                                   int64_t components, int64_t images,
+                                   const Hyperprior& hyperprior) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
+  const torch::Tensor classes = labels.index_select(0, known);
+  const torch::Tensor means = block.mean.index_select(0, known);
+  const torch::Tensor overall = block.mean.mean(0);
+  const torch::Tensor counts = torch::bincount(classes, {}, components).to(torch::kFloat64);  // [K]
+  // One pseudo-image at the mean of all keeps an unseen class finite.
+  const torch::Tensor centres =
+      (overall.expand({components, overall.size(0)}).clone().index_add_(0, classes, means)) /
+      (counts + 1.0).unsqueeze(1);
+  const torch::Tensor within = (block.mean - overall).square().mean(0);
+  const double scale =
+      static_cast<double>(images) / static_cast<double>(known.size(0) + components);
+  return posterior_at(centres, scale * (counts + 1.0), within + block.variance.mean(0), hyperprior);
 }
 
 }  // namespace facet

@@ -14,4 +14,10 @@ FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, in
                                   int64_t images, int64_t kmeans_iterations,
                                   const Hyperprior& hyperprior);
 
+/// The same for a named factor: component k starts at the mean of the images labelled k. `labels`
+/// is int64 [n], -1 where unknown; a component without a labelled image starts at the mean of all.
+FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tensor& labels,
+                                   int64_t components, int64_t images,
+                                   const Hyperprior& hyperprior);
+
 }  // namespace facet

@@ -1,6 +1,7 @@
 #include "facet/prior/untangle.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace facet {
 
@@ -35,25 +36,30 @@ torch::Tensor independent_rotation(const torch::Tensor& whitened) {
   return rotation;
 }
 
-}  // namespace
-
-torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
+/// Which quantile bin of its column each value is in, one-hot, float32 [Z * bins, N]. Ranks make
+/// every column uniform over the bins, whatever its scale.
+torch::Tensor bin_membership(const torch::Tensor& values, int64_t bins) {
   const int64_t count = values.size(0), dimensions = values.size(1);
-  // Ranks make every column uniform over the bins, whatever its scale.
   constexpr int64_t over_images = 0;
   const torch::Tensor ranks = values.argsort(over_images, false).argsort(over_images, false);
   const torch::Tensor bin = (ranks * bins).div(count, "floor").t().contiguous();  // [Z, N]
-  const torch::Tensor member =
-      torch::zeros({dimensions, bins, count},
-                   torch::TensorOptions().dtype(torch::kFloat32).device(values.device()))
-          .scatter_(1, bin.unsqueeze(1), 1.0)
-          .view({dimensions * bins, count});
-  const torch::Tensor joint =
-      (member.matmul(member.t()).to(torch::kFloat64) / static_cast<double>(count))
-          .view({dimensions, bins, dimensions, bins})
-          .transpose(1, 2);  // [Z, Z, bins, bins]
+  return torch::zeros({dimensions, bins, count},
+                      torch::TensorOptions().dtype(torch::kFloat32).device(values.device()))
+      .scatter_(1, bin.unsqueeze(1), 1.0)
+      .view({dimensions * bins, count});
+}
+
+}  // namespace
+
+torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
+  const int64_t dimensions = values.size(1);
+  const auto count = static_cast<double>(values.size(0));
+  const torch::Tensor member = bin_membership(values, bins);
+  const torch::Tensor joint = (member.matmul(member.t()).to(torch::kFloat64) / count)
+                                  .view({dimensions, bins, dimensions, bins})
+                                  .transpose(1, 2);  // [Z, Z, bins, bins]
   const torch::Tensor single =
-      member.sum(1).to(torch::kFloat64).div(static_cast<double>(count)).view({dimensions, bins});
+      member.sum(1).to(torch::kFloat64).div(count).view({dimensions, bins});
   const torch::Tensor independent =
       single.view({dimensions, 1, bins, 1}) * single.view({1, dimensions, 1, bins});
   torch::Tensor information =
@@ -62,35 +68,62 @@ torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
   return information;
 }
 
-torch::Tensor group_dimensions(const torch::Tensor& dependence, const std::vector<int64_t>& sizes) {
+torch::Tensor label_dependence(const torch::Tensor& values, const torch::Tensor& labels,
+                               int64_t bins) {
+  const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
+  const torch::Tensor classes = labels.index_select(0, known);
+  const torch::Tensor member = bin_membership(values.index_select(0, known), bins);  // [Z bins, n]
+  const auto class_count = classes.max().item<int64_t>() + 1;
+  const torch::Tensor of_class =
+      torch::one_hot(classes, class_count).to(torch::kFloat32);  // [n, C]
+  const auto count = static_cast<double>(known.size(0));
+  const torch::Tensor joint = member.matmul(of_class).to(torch::kFloat64).div(count);
+  const torch::Tensor independent = joint.sum(1, true) * of_class.to(torch::kFloat64).mean(0);
+  return (torch::xlogy(joint, joint) - torch::xlogy(joint, independent))
+      .view({values.size(1), -1})
+      .sum(1);
+}
+
+torch::Tensor group_dimensions(const torch::Tensor& dependence, const std::vector<int64_t>& sizes,
+                               const std::vector<torch::Tensor>& preferences) {
   const torch::Tensor table = dependence.to(torch::kCPU).to(torch::kFloat64).contiguous();
   const auto score = table.accessor<double, 2>();
   std::vector<int64_t> left(static_cast<size_t>(table.size(0)));
-  for (size_t d = 0; d < left.size(); ++d) left[d] = static_cast<int64_t>(d);
-
-  std::vector<int64_t> order;
-  for (const int64_t size : sizes) {
-    const size_t start = order.size();
-    while (order.size() < start + static_cast<size_t>(size)) {
-      // How strongly a candidate depends on the block so far; on its best partner while it is
-      // empty.
-      const auto strength = [&](int64_t candidate) {
-        double sum = 0, best = 0;
-        for (size_t i = start; i < order.size(); ++i) sum += score[candidate][order[i]];
-        for (const int64_t other : left) best = std::max(best, score[candidate][other]);
-        return order.size() == start ? best : sum;
-      };
+  std::iota(left.begin(), left.end(), int64_t{0});
+  std::vector<std::vector<int64_t>> blocks(sizes.size());
+  const auto preferred = [&](size_t block) {
+    return block < preferences.size() && preferences[block].defined();
+  };
+  // Fills a block with what is left, by how strongly a candidate belongs to it.
+  const auto fill = [&](size_t block, const auto& strength) {
+    while (blocks[block].size() < static_cast<size_t>(sizes[block])) {
       const auto chosen = std::max_element(left.begin(), left.end(), [&](int64_t a, int64_t b) {
         return strength(a) < strength(b);
       });
-      order.push_back(*chosen);
+      blocks[block].push_back(*chosen);
       left.erase(chosen);
     }
-  }
+  };
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (preferred(i)) {
+      const torch::Tensor wish = preferences[i].to(torch::kCPU).to(torch::kFloat64).contiguous();
+      fill(i, [&](int64_t candidate) { return wish.data_ptr<double>()[candidate]; });
+    }
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (!preferred(i))
+      fill(i, [&](int64_t candidate) {
+        double sum = 0, best = 0;
+        for (const int64_t member : blocks[i]) sum += score[candidate][member];
+        for (const int64_t other : left) best = std::max(best, score[candidate][other]);
+        return blocks[i].empty() ? best : sum;
+      });
+  std::vector<int64_t> order;
+  for (const auto& block : blocks) order.insert(order.end(), block.begin(), block.end());
   return torch::tensor(order, torch::kInt64);
 }
 
-Coordinates untangle(const torch::Tensor& means, const std::vector<int64_t>& sizes) {
+Coordinates untangle(const torch::Tensor& means, const std::vector<int64_t>& sizes,
+                     const std::vector<torch::Tensor>& labels) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor centre = means.to(torch::kFloat64).mean(0);
   const torch::Tensor centred = means.to(torch::kFloat64) - centre;
@@ -105,8 +138,13 @@ Coordinates untangle(const torch::Tensor& means, const std::vector<int64_t>& siz
     transform.narrow(0, 0, active)
         .copy_(independent_rotation(whitened).matmul(transform.narrow(0, 0, active)));
   }
+  const torch::Tensor coordinates = centred.matmul(transform.t());
+  std::vector<torch::Tensor> preferences;
+  for (const torch::Tensor& of_block : labels)
+    preferences.push_back(of_block.defined() ? label_dependence(coordinates, of_block)
+                                             : torch::Tensor());
   const torch::Tensor order =
-      group_dimensions(pairwise_dependence(centred.matmul(transform.t())), sizes);
+      group_dimensions(pairwise_dependence(coordinates), sizes, preferences);
   return {transform.index_select(0, order.to(transform.device())), centre};
 }
 

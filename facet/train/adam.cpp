@@ -22,6 +22,18 @@ void AdamOptions::visit(OptionVisitor& visitor) {
                  "Gradients longer than this are shortened to it; 0 leaves them.", at_least(0));
 }
 
+void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
+                 int64_t step, double learning_rate, const AdamOptions& options) {
+  torch::NoGradGuard no_gradient;
+  const double correction1 = 1.0 - std::pow(options.beta1, static_cast<double>(step));
+  const double correction2 = 1.0 - std::pow(options.beta2, static_cast<double>(step));
+  moments.first.lerp_(gradients, 1.0 - options.beta1);
+  moments.second.mul_(options.beta2).addcmul_(gradients, gradients, 1.0 - options.beta2);
+  const torch::Tensor spread =
+      moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
+  parameters.addcdiv_(moments.first, spread, -learning_rate / correction1);
+}
+
 Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(options) {
   torch::NoGradGuard no_gradient;
   const auto parameters = module.parameters();
@@ -29,8 +41,7 @@ Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(opt
   for (const torch::Tensor& parameter : parameters) total += aligned(parameter.numel());
   parameters_ = torch::zeros({total}, parameters.front().options().requires_grad(false));
   gradients_ = torch::zeros_like(parameters_);
-  first_ = torch::zeros_like(parameters_);
-  second_ = torch::zeros_like(parameters_);
+  moments_ = {torch::zeros_like(parameters_), torch::zeros_like(parameters_)};
   int64_t offset = 0;
   for (torch::Tensor parameter : parameters) {
     const auto view = [&](const torch::Tensor& flat) {
@@ -47,25 +58,18 @@ void Adam::step(double learning_rate, const torch::Tensor& norm) {
   torch::NoGradGuard no_gradient;
   if (options_.largest_gradient_norm > 0)
     gradients_.mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
-  ++steps_;
-  const double correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(steps_));
-  const double correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(steps_));
-  first_.lerp_(gradients_, 1.0 - options_.beta1);
-  second_.mul_(options_.beta2).addcmul_(gradients_, gradients_, 1.0 - options_.beta2);
-  const torch::Tensor spread =
-      second_.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options_.epsilon);
-  parameters_.addcdiv_(first_, spread, -learning_rate / correction1);
+  adam_update(parameters_, gradients_, moments_, ++steps_, learning_rate, options_);
 }
 
 void Adam::forget(const torch::Tensor& parameter) {
-  for (torch::Tensor moment : {first_, second_})
+  for (torch::Tensor moment : {moments_.first, moments_.second})
     moment.narrow(0, parameter.storage_offset(), parameter.numel()).zero_();
 }
 
-void Adam::restore(int64_t steps, const torch::Tensor& first, const torch::Tensor& second) {
+void Adam::restore(int64_t steps, const AdamMoments& moments) {
   steps_ = steps;
-  first_.copy_(first);
-  second_.copy_(second);
+  moments_.first.copy_(moments.first);
+  moments_.second.copy_(moments.second);
 }
 
 }  // namespace facet

@@ -18,6 +18,15 @@ struct AdamOptions {
   void visit(OptionVisitor& visitor);
 };
 
+/// Running means of the gradient and of its square, flat.
+struct AdamMoments {
+  torch::Tensor first, second;
+};
+
+/// One Adam step of flat `parameters` in place; `step` counts from 1.
+void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
+                 int64_t step, double learning_rate, const AdamOptions& options);
+
 class Adam {
  public:
   /// Re-seats the module's parameters; it must be on its device already.
@@ -32,15 +41,15 @@ class Adam {
 
   /// For checkpoints: steps taken and the running moments, flat.
   int64_t steps() const { return steps_; }
-  const torch::Tensor& first_moment() const { return first_; }
-  const torch::Tensor& second_moment() const { return second_; }
+  const AdamMoments& moments() const { return moments_; }
   /// Forgets the moments of one of the module's parameters, after it was changed from outside.
   void forget(const torch::Tensor& parameter);
-  void restore(int64_t steps, const torch::Tensor& first, const torch::Tensor& second);
+  void restore(int64_t steps, const AdamMoments& moments);
 
  private:
   AdamOptions options_;
-  torch::Tensor parameters_, gradients_, first_, second_;
+  torch::Tensor parameters_, gradients_;
+  AdamMoments moments_;
   int64_t steps_ = 0;
 };
 

@@ -30,7 +30,7 @@ const char* phase_name(Phase phase) {
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const Progress& progress) {
+                      const NamedOptimizers& named, const Progress& progress) {
   TensorFile file;
   for (const auto& parameter : model.named_parameters())
     file.tensors["network." + parameter.key()] = parameter.value();
@@ -39,8 +39,13 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
     for (const auto& [name, tensor] : prior_tensors(posterior, model.prior.factors[i].name))
       file.tensors[name] = *tensor;
   }
-  file.tensors["adam.first"] = adam.first_moment();
-  file.tensors["adam.second"] = adam.second_moment();
+  file.tensors["adam.first"] = adam.moments().first;
+  file.tensors["adam.second"] = adam.moments().second;
+  for (const auto& [name, optimizer] : named) {
+    file.tensors[fmt::format("named.{}.first", name)] = optimizer.moments().first;
+    file.tensors[fmt::format("named.{}.second", name)] = optimizer.moments().second;
+    file.tensors[fmt::format("named.{}.steps", name)] = torch::tensor({optimizer.steps()});
+  }
   file.tensors["metrics.sums"] = progress.sums;
   file.tensors["progress"] = torch::tensor(
       {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
@@ -48,7 +53,8 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
   write_safetensors(path, file, "saving a checkpoint");
 }
 
-Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam) {
+Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
+                         NamedOptimizers& named) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -75,9 +81,18 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .found = fmt::format("phase {} step {}", number(0), number(1)),
                  .expected = "a phase from 0 to 3 and a step",
                  .cause = "is the file damaged?"});
-  const auto flat = adam.first_moment().sizes();
-  adam.restore(number(3), file.get("adam.first", torch::kFloat32, flat, object),
-               file.get("adam.second", torch::kFloat32, flat, object));
+  const auto flat = adam.moments().first.sizes();
+  adam.restore(number(3), {file.get("adam.first", torch::kFloat32, flat, object),
+                           file.get("adam.second", torch::kFloat32, flat, object)});
+  for (auto& [name, optimizer] : named) {
+    const auto size = optimizer.moments().first.sizes();
+    const auto tensor = [&](const char* part, torch::ScalarType type, torch::IntArrayRef shape) {
+      return file.get(fmt::format("named.{}.{}", name, part), type, shape, object);
+    };
+    optimizer.restore(
+        tensor("steps", torch::kInt64, {1}).item<int64_t>(),
+        {tensor("first", torch::kFloat64, size), tensor("second", torch::kFloat64, size)});
+  }
   return {static_cast<Phase>(number(0)), number(1), number(2),
           file.get("metrics.sums", torch::kFloat64, {-1}, object).clone()};
 }

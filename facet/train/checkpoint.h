@@ -4,9 +4,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "facet/model/vae.h"
 #include "facet/train/adam.h"
+#include "facet/train/named_prior.h"
 
 namespace facet {
 
@@ -20,9 +23,13 @@ struct Progress {
   torch::Tensor sums;  ///< float64 sums of the metrics since the last line
 };
 
+/// The optimizers of the named factors' posteriors, by the factor's name.
+using NamedOptimizers = std::map<std::string, NamedPriorOptimizer>;
+
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const Progress& progress);
+                      const NamedOptimizers& named, const Progress& progress);
 /// `sums` in the result has as many numbers as the file, on the CPU.
-Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam);
+Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
+                         NamedOptimizers& named);
 
 }  // namespace facet

@@ -26,6 +26,12 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("steps", steps, "Steps of networks and mixtures together.", at_least(0));
   visitor.option("kl_weight", kl_weight, "Weight of KL[z]; 1 is the bound itself.");
+  visitor.option("label_weight", label_weight,
+                 "Delta, the weight of the cross-entropy of named factors' labels.");
+  visitor.option(
+      "balance", balance,
+      "How much rare values count more in the cross-entropy: frequency^-balance, 0 to 1.",
+      between(0, 1));
 }
 
 void TrainOptions::visit(OptionVisitor& visitor) {

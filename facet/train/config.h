@@ -36,6 +36,8 @@ struct InitialiseOptions {
 struct JointOptions {
   int64_t steps = 200000;
   Schedule kl_weight{1.0, 1.0, 0, "linear"};
+  Schedule label_weight{1000.0, 1000.0, 0, "linear"};
+  double balance = 0.5;
 
   void visit(OptionVisitor& visitor);
 };

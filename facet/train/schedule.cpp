@@ -10,15 +10,16 @@ void Schedule::visit(OptionVisitor& visitor) {
   visitor.option("start", start, "Value at the first step.", between(0, 1e30));
   visitor.option("end", end, "Value at the last step and after it.", between(0, 1e30));
   visitor.option("steps", steps, "Steps from start to end; 0 takes the whole phase.", at_least(0));
-  visitor.option("shape", shape, "A straight line or half a cosine wave.",
-                 one_of({"linear", "cosine"}));
+  visitor.option("shape", shape, "A straight line, half a cosine wave, or a step at the end.",
+                 one_of({"linear", "cosine", "step"}));
 }
 
 double Schedule::at(int64_t step, int64_t whole) const {
   const int64_t length = std::max<int64_t>(1, steps > 0 ? steps : whole);
   const double done = std::min(1.0, static_cast<double>(step) / static_cast<double>(length));
-  const double progress =
-      shape == "cosine" ? 0.5 * (1.0 - std::cos(std::numbers::pi * done)) : done;
+  const double progress = shape == "cosine" ? 0.5 * (1.0 - std::cos(std::numbers::pi * done))
+                          : shape == "step" ? std::floor(done)
+                                            : done;
   return start + (end - start) * progress;
 }
 

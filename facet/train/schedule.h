@@ -9,7 +9,8 @@
 
 namespace facet {
 
-/// From `start` to `end` over `steps` steps, then constant.
+/// From `start` to `end` over `steps` steps, then constant; or `start` for that long and then
+/// `end`.
 struct Schedule {
   double start = 1.0;
   double end = 1.0;

@@ -37,28 +37,81 @@ std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Ke
 }
 
 /// Where the sums of a metrics line are: the count of steps, the reconstruction, the gradient's
-/// norm, and then KL[z] and KL[r] of every factor.
-constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, first_kl_at = 3;
+/// norm, the labels' log likelihood, and then KL[z] and KL[r] of every factor.
+constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3, first_kl_at = 4;
+
+/// The column of each factor's property in the data, -1 for free factors.
+std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factors,
+                                        const Pack& pack) {
+  std::vector<std::string> names;
+  for (const Property& property : pack.properties) names.push_back(property.name);
+  std::vector<int64_t> columns;
+  for (const FactorOptions& factor : factors) {
+    const auto found = std::find(names.begin(), names.end(), factor.property);
+    if (factor.named() && found == names.end())
+      throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),
+                   .object = factor.property,
+                   .found = "no such property in the data",
+                   .expected = "one of its properties",
+                   .cause = suggest(factor.property, names)});
+    columns.push_back(factor.named() ? found - names.begin() : -1);
+  }
+  return columns;
+}
+
+/// The config with the names of values filled in from the data.
+Config with_value_names(Config config, const Pack& pack) {
+  const auto columns = find_label_columns(config.model.factors, pack);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i] < 0) continue;
+    FactorOptions& factor = config.model.factors[i];
+    factor.values = pack.properties[static_cast<size_t>(columns[i])].values;
+    if (static_cast<int64_t>(factor.values.size()) > factor.components)
+      throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),
+                   .object = factor.property,
+                   .found = fmt::format("{} values for {} components", factor.values.size(),
+                                        factor.components),
+                   .expected = "at least as many components as values"});
+  }
+  return config;
+}
+
+/// frequency^-balance of each value among the known labels, with a mean of one over them, [K].
+torch::Tensor value_weights(const torch::Tensor& labels, int64_t components, double balance) {
+  const torch::Tensor known = labels.index_select(0, labels.ge(0).nonzero().squeeze(1));
+  const torch::Tensor counts = torch::bincount(known, {}, components).to(torch::kFloat64);
+  const torch::Tensor weights = counts.clamp_min(1.0).pow(-balance);
+  return weights / ((weights * counts).sum() / counts.sum().clamp_min(1.0)).clamp_min(1e-12);
+}
 
 }  // namespace
 
 Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder,
                  torch::Device device, bool resume, TrainingCallbacks callbacks)
-    : config_(config),
+    : config_(with_value_names(config, pack)),
       folder_(folder),
       callbacks_(std::move(callbacks)),
       device_(device),
       key_(static_cast<uint64_t>(config.seed)),
-      model_(make_model(config, pack, key_, device)),
+      model_(make_model(config_, pack, key_, device)),
       adam_(*model_, config.train.adam),
       images_(
           select_images(pack, parse_splits(config.data.train_splits), config.data, true, device)),
       batches_(images_, key_.fold("batches"), config.train.batch_size),
       valid_(valid_images(pack, config, device)),
       properties_(pack.properties) {
+  label_columns_ = find_label_columns(config_.model.factors, pack);
+  for (size_t i = 0; i < label_columns_.size(); ++i) {
+    value_weights_.emplace_back();
+    if (label_columns_[i] < 0) continue;
+    const FactorOptions& factor = config_.model.factors[i];
+    value_weights_[i] = value_weights(images_.labels.select(1, label_columns_[i]),
+                                      factor.components, config_.train.joint.balance);
+    named_.try_emplace(factor.name, model_->prior.posteriors[i], config_.train.adam);
+  }
   const auto sums = first_kl_at + 2 * static_cast<int64_t>(model_->prior.size());
   if (resume) {
-    progress_ = read_checkpoint(folder_.state(), *model_, adam_);
+    progress_ = read_checkpoint(folder_.state(), *model_, adam_, named_);
     if (progress_.sums.numel() != sums)
       throw Error({.doing = "reading tensor 'metrics.sums' of",
                    .object = folder_.state().string(),
@@ -148,6 +201,13 @@ void Trainer::accumulate(const torch::Tensor& reconstruction,
     sums[first_kl_at + factors + static_cast<int64_t>(i)] += kl_r[i].mean().to(options);
 }
 
+void Trainer::accumulate_labels(const BoundTerms& terms, const torch::Tensor& labels) {
+  torch::NoGradGuard no_gradient;
+  torch::Tensor sum = torch::zeros({}, progress_.sums.options());
+  for (const FactorTerms& factor : terms.factors) sum += factor.label_log_likelihood.sum();
+  progress_.sums[label_at] += sum / labels.ge(0).sum().clamp_min(1);
+}
+
 void Trainer::pretrain_step() {
   const torch::Tensor x = model_->likelihood().from_pixels(batches_.pixels(gradient_step()));
   const Encoding encoding = model_->encode(x);
@@ -165,13 +225,25 @@ void Trainer::pretrain_step() {
   accumulate(reconstruction, {kl}, {});
 }
 
-void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks, double rho) {
+torch::Tensor Trainer::factor_labels(const torch::Tensor& labels) const {
+  if (named_.empty()) return {};
+  std::vector<torch::Tensor> columns;
+  for (const int64_t column : label_columns_)
+    columns.push_back(column < 0 ? torch::full({labels.size(0)}, -1, labels.options())
+                                 : labels.select(1, column));
+  return torch::stack(columns, 1);
+}
+
+void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks,
+                                    const torch::Tensor& labels, double rho, bool named_too) {
   torch::NoGradGuard no_gradient;
   const double scale =
       static_cast<double>(images_.count()) / static_cast<double>(blocks.front().mean.size(0));
   for (size_t i = 0; i < blocks.size(); ++i) {
+    if (!named_too && label_columns_[i] >= 0) continue;
     FactorPosterior& posterior = model_->prior.posteriors[i];
-    const torch::Tensor responsibilities = e_step(blocks[i], posterior, {});
+    const torch::Tensor responsibilities =
+        e_step(blocks[i], posterior, labels_of_factor(labels, i));
     natural_step(posterior,
                  conjugate_posterior(statistics(blocks[i], responsibilities), scale,
                                      model_->prior.hyperprior),
@@ -180,27 +252,51 @@ void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks, do
 }
 
 void Trainer::joint_step() {
+  const JointOptions& joint = config_.train.joint;
   const torch::Tensor x = model_->likelihood().from_pixels(batches_.pixels(gradient_step()));
-  const BoundTerms terms = bound_terms(*model_, x, {}, step_key());
-  const double weight = config_.train.joint.kl_weight.at(progress_.step, config_.train.joint.steps);
+  const torch::Tensor labels = factor_labels(batches_.labels(gradient_step()));
+  const double label_weight = joint.label_weight.at(progress_.step, joint.steps);
+  // A batch without labels takes exactly the unsupervised step.
+  const bool supervised = label_weight > 0 && labels.defined() && labels.ge(0).any().item<bool>();
+  std::vector<FactorParameters> parameters;
+  for (size_t i = 0; i < model_->prior.size(); ++i) {
+    const FactorPosterior& posterior = model_->prior.posteriors[i];
+    parameters.push_back(supervised && label_columns_[i] >= 0
+                             ? named_.at(model_->prior.factors[i].name).track(posterior)
+                             : posterior.parameters());
+  }
+  const BoundTerms terms = bound_terms(*model_, parameters, x, labels, step_key());
   const torch::Tensor kl_z = terms.kl_z(), kl_r = terms.kl_r();
-  optimise(-(terms.reconstruction.mean() - weight * kl_z.mean() - kl_r.mean()),
-           {{"the encoder's mean", terms.encoding.mean},
-            {"the encoder's log variance", terms.encoding.log_variance},
-            {"the reconstruction term", terms.reconstruction},
-            {"KL[z]", kl_z},
-            {"KL[r]", kl_r}});
+  torch::Tensor loss = batch_loss(terms, labels,
+                                  {joint.kl_weight.at(progress_.step, joint.steps),
+                                   supervised ? label_weight : 0.0, value_weights_});
+  // The hyperprior's lines matter for parameters that move by first-order gradients.
+  for (size_t i = 0; supervised && i < parameters.size(); ++i) {
+    if (label_columns_[i] < 0) continue;
+    const HyperpriorKl kl = hyperprior_kl(parameters[i], model_->prior.hyperprior);
+    loss = loss + (kl.components.sum() + kl.weights) / static_cast<double>(images_.count());
+  }
+  optimise(loss, {{"the encoder's mean", terms.encoding.mean},
+                  {"the encoder's log variance", terms.encoding.log_variance},
+                  {"the reconstruction term", terms.reconstruction},
+                  {"KL[z]", kl_z},
+                  {"KL[r]", kl_r}});
   std::vector<torch::Tensor> factor_kl_z, factor_kl_r;
   for (const FactorTerms& factor : terms.factors) {
     factor_kl_z.push_back(factor.kl_z);
     factor_kl_r.push_back(factor.kl_r);
   }
   accumulate(terms.reconstruction, factor_kl_z, factor_kl_r);
+  if (labels.defined()) accumulate_labels(terms, labels);
 
   torch::NoGradGuard no_gradient;
+  if (supervised)
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (label_columns_[i] >= 0)
+        named_.at(model_->prior.factors[i].name).step(model_->prior.posteriors[i], learning_rate());
   const Encoding moved = model_->encode(x);
-  natural_gradient_step(model_->prior.split(moved.mean, moved.variance()),
-                        config_.train.step_size.at(progress_.step));
+  natural_gradient_step(model_->prior.split(moved.mean, moved.variance()), labels,
+                        config_.train.step_size.at(progress_.step), !supervised);
 }
 
 const std::vector<BlockEncoding>& Trainer::cached_encodings() {
@@ -210,15 +306,22 @@ const std::vector<BlockEncoding>& Trainer::cached_encodings() {
   const int64_t count = wanted == 0 ? images_.count() : std::min(wanted, images_.count());
   const int64_t batch = std::min<int64_t>(500, count);
   Batches batches(images_, key_.fold("initialise"), batch);
-  std::vector<torch::Tensor> means, variances;
+  std::vector<torch::Tensor> means, variances, labels;
   for (int64_t step = 0; step < count / batch; ++step) {
+    labels.push_back(batches.labels(step));
     const Encoding encoding =
         model_->encode(model_->likelihood().from_pixels(batches.pixels(step)));
     means.push_back(encoding.mean);
     variances.push_back(encoding.variance());
   }
   encodings_ = model_->prior.split(torch::cat(means), torch::cat(variances));
+  encoding_labels_ = factor_labels(torch::cat(labels));
   return encodings_;
+}
+
+torch::Tensor Trainer::known_labels(size_t factor) const {
+  const torch::Tensor labels = labels_of_factor(encoding_labels_, factor);
+  return labels.defined() && labels.ge(0).any().item<bool>() ? labels : torch::Tensor();
 }
 
 void Trainer::untangle_factors() {
@@ -230,7 +333,9 @@ void Trainer::untangle_factors() {
     variances.push_back(block.variance);
     sizes.push_back(block.mean.size(1));
   }
-  const Coordinates coordinates = untangle(torch::cat(means, 1), sizes);
+  std::vector<torch::Tensor> labels;
+  for (size_t i = 0; i < sizes.size(); ++i) labels.push_back(known_labels(i));
+  const Coordinates coordinates = untangle(torch::cat(means, 1), sizes, labels);
   const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
   const torch::Tensor moved = coordinates.transform.square().matmul(variance);
   for (const torch::Tensor& parameter : model_->change_coordinates(coordinates, torch::log(moved)))
@@ -241,10 +346,17 @@ void Trainer::untangle_factors() {
 void Trainer::place_components() {
   if (config_.train.initialise.untangle && model_->prior.size() > 1) untangle_factors();
   const auto& encodings = cached_encodings();
-  for (size_t i = 0; i < encodings.size(); ++i)
-    model_->prior.posteriors[i] = initial_posterior(
-        key_.fold("components").fold(i), encodings[i], model_->prior.factors[i].components,
-        images_.count(), config_.train.initialise.kmeans_iterations, model_->prior.hyperprior);
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    const int64_t components = model_->prior.factors[i].components;
+    const torch::Tensor labels = known_labels(i);
+    model_->prior.posteriors[i] =
+        labels.defined()
+            ? labelled_posterior(encodings[i], labels, components, images_.count(),
+                                 model_->prior.hyperprior)
+            : initial_posterior(key_.fold("components").fold(i), encodings[i], components,
+                                images_.count(), config_.train.initialise.kmeans_iterations,
+                                model_->prior.hyperprior);
+  }
 }
 
 void Trainer::initialise_step() {
@@ -253,17 +365,20 @@ void Trainer::initialise_step() {
       torch::randint(encodings.front().mean.size(0), {config_.train.batch_size},
                      step_key().generator(), torch::kInt64)
           .to(device_);
+  const torch::Tensor labels =
+      encoding_labels_.defined() ? encoding_labels_.index_select(0, chosen) : torch::Tensor();
   std::vector<BlockEncoding> blocks;
   std::vector<torch::Tensor> kl_z, kl_r;
   for (size_t i = 0; i < encodings.size(); ++i) {
     blocks.push_back(
         {encodings[i].mean.index_select(0, chosen), encodings[i].variance.index_select(0, chosen)});
-    const FactorTerms terms = factor_terms(blocks[i], model_->prior.posteriors[i], {});
+    const FactorTerms terms = factor_terms(blocks[i], model_->prior.posteriors[i].parameters(),
+                                           labels_of_factor(labels, i));
     kl_z.push_back(terms.kl_z);
     kl_r.push_back(terms.kl_r);
   }
   accumulate({}, kl_z, kl_r);
-  natural_gradient_step(blocks, config_.train.step_size.at(progress_.step));
+  natural_gradient_step(blocks, labels, config_.train.step_size.at(progress_.step), true);
 }
 
 StepReport Trainer::take_report() {
@@ -294,6 +409,10 @@ StepReport Trainer::take_report() {
   } else {
     report.kl_weight = train.joint.kl_weight.at(last, train.joint.steps);
     report.step_size = train.step_size.at(last);
+    if (progress_.phase == Phase::joint && !named_.empty()) {
+      report.label_weight = train.joint.label_weight.at(last, train.joint.steps);
+      report.label_log_likelihood = average(label_at);
+    }
     const auto count = static_cast<int64_t>(model_->prior.size());
     for (int64_t i = 0; i < count; ++i) {
       const FactorPosterior& posterior = model_->prior.posteriors[static_cast<size_t>(i)];
@@ -311,7 +430,7 @@ StepReport Trainer::take_report() {
                                 perplexity(weights)});
       report.kl_z += report.factors.back().kl_z;
       report.kl_r += report.factors.back().kl_r;
-      const HyperpriorKl kl = hyperprior_kl(posterior, model_->prior.hyperprior);
+      const HyperpriorKl kl = hyperprior_kl(posterior.parameters(), model_->prior.hyperprior);
       report.hyperprior +=
           (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images_.count());
     }
@@ -336,6 +455,10 @@ void Trainer::log(const StepReport& report) {
   if (report.phase != Phase::pretrain) {
     record["step_size"] = report.step_size;
     record["hyperprior"] = report.hyperprior;
+    if (report.phase == Phase::joint && !named_.empty()) {
+      record["label_weight"] = report.label_weight;
+      record["label_log_likelihood"] = report.label_log_likelihood;
+    }
     for (const StepReport::Factor& factor : report.factors)
       record["factors"].push_back({{"name", factor.name},
                                    {"living", factor.living},
@@ -375,7 +498,7 @@ void Trainer::save() {
                  .expected = "finite numbers",
                  .cause = "the last good checkpoint is untouched"});
   progress_.metrics_lines = metrics_->lines();
-  write_checkpoint(folder_.state(), *model_, adam_, progress_);
+  write_checkpoint(folder_.state(), *model_, adam_, named_, progress_);
   write_model(folder_.model(), *model_);
   last_checkpoint_ = position_text();
 }

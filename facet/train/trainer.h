@@ -30,7 +30,9 @@ struct StepReport {
   int64_t total_step = 0, total_steps = 0;  ///< over all phases
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
   double gradient_norm = 0, learning_rate = 0, kl_weight = 0, step_size = 0;
-  double hyperprior = 0;  ///< lines eq:elbo:d and eq:elbo:e, a training image's share
+  double label_weight = 0;
+  double label_log_likelihood = 0;  ///< of the labels in a batch, mean over the known ones
+  double hyperprior = 0;            ///< lines eq:elbo:d and eq:elbo:e, a training image's share
   struct Factor {
     std::string name;
     double kl_z = 0, kl_r = 0;
@@ -77,10 +79,14 @@ class Trainer {
   std::string position_text() const;
   void advance();
   void optimise(const torch::Tensor& loss, const NamedTensors& trail);
-  void natural_gradient_step(const std::vector<BlockEncoding>& blocks, double rho);
+  torch::Tensor factor_labels(const torch::Tensor& labels) const;
+  void natural_gradient_step(const std::vector<BlockEncoding>& blocks, const torch::Tensor& labels,
+                             double rho, bool named_too);
   void accumulate(const torch::Tensor& reconstruction, const std::vector<torch::Tensor>& kl_z,
                   const std::vector<torch::Tensor>& kl_r);
+  void accumulate_labels(const BoundTerms& terms, const torch::Tensor& labels);
   const std::vector<BlockEncoding>& cached_encodings();
+  torch::Tensor known_labels(size_t factor) const;
   void untangle_factors();
   void require_finite(const torch::Tensor& number, const NamedTensors& trail);
   StepReport take_report();
@@ -102,6 +108,10 @@ class Trainer {
   Progress progress_;
   torch::Tensor gradient_norm_;
   std::vector<BlockEncoding> encodings_;  ///< phase 2: of every image it uses, one a factor
+  torch::Tensor encoding_labels_;  ///< and their labels, [n, I]; undefined without named factors
+  std::vector<int64_t> label_columns_;  ///< the data's property that names each factor, -1 for none
+  std::vector<torch::Tensor> value_weights_;  ///< weight of each value in the cross-entropy, [K]
+  NamedOptimizers named_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventFile> events_;
   std::string last_checkpoint_;  ///< "step 100 of phase joint"

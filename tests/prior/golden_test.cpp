@@ -91,14 +91,14 @@ void check_factor(const Json& factor, const Hyperprior& hyperprior, double image
   EXPECT_TRUE(agrees(log_weights, factor["expected_log_pi"]));
   EXPECT_TRUE(agrees(allocation(log_normal, log_weights), factor["allocation"]));
 
-  const FactorTerms terms = factor_terms(block, posterior, labels);
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), labels);
   EXPECT_TRUE(agrees(terms.responsibilities, factor["responsibilities"]));
   EXPECT_TRUE(agrees(e_step(block, posterior, labels), factor["responsibilities"]));
   EXPECT_TRUE(agrees(terms.kl_z, factor["kl_z"]));
   EXPECT_TRUE(agrees(terms.kl_r, factor["kl_r"]));
   EXPECT_TRUE(agrees(terms.label_log_likelihood, factor["label_log_likelihood"]));
 
-  const HyperpriorKl kl = hyperprior_kl(posterior, hyperprior);
+  const HyperpriorKl kl = hyperprior_kl(posterior.parameters(), hyperprior);
   EXPECT_TRUE(agrees(kl.components, factor["kl_normal_gamma"]));
   EXPECT_TRUE(agrees(kl.weights, factor["kl_dirichlet"]));
 

@@ -78,7 +78,7 @@ TEST(Responsibilities, MakeTheBoundALogarithmOfASum) {
       entropy +
       torch::logsumexp(
           expected_log_normal(block, posterior.mean()) + expected_log_weights(posterior.counts), 1);
-  const FactorTerms terms = factor_terms(block, posterior, {});
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), {});
   EXPECT_TRUE(close(-terms.kl_z - terms.kl_r, expected, 1e-12, 1e-12));
 }
 
@@ -87,7 +87,7 @@ TEST(Responsibilities, HeldConstantGiveTheTotalGradient) {
   BlockEncoding block = random_block(Key(7), 12, 3);
   block.mean.requires_grad_();
   block.variance.requires_grad_();
-  const FactorTerms terms = factor_terms(block, posterior, {});
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), {});
   EXPECT_FALSE(terms.responsibilities.requires_grad());
   const auto held =
       torch::autograd::grad({-(terms.kl_z + terms.kl_r).sum()}, {block.mean, block.variance});
@@ -106,7 +106,7 @@ TEST(Responsibilities, OfLabelledImagesAreOneHotAndOthersAreUntouched) {
   const FactorPosterior posterior = random_posterior(Key(8), 4, 2);
   const BlockEncoding block = random_block(Key(9), 5, 2);
   const torch::Tensor labels = int64_tensor({2, -1, 0, -1, 3});
-  const FactorTerms terms = factor_terms(block, posterior, labels);
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), labels);
   const torch::Tensor free = e_step(block, posterior, {});
   const torch::Tensor eye = torch::eye(4, torch::kFloat64);
   EXPECT_TRUE(torch::equal(terms.responsibilities,
@@ -124,8 +124,9 @@ TEST(Responsibilities, OfLabelledImagesAreOneHotAndOthersAreUntouched) {
 TEST(Responsibilities, WithoutLabelsAreThoseWithAllLabelsUnknown) {
   const FactorPosterior posterior = random_posterior(Key(10), 4, 2);
   const BlockEncoding block = random_block(Key(11), 5, 2);
-  const FactorTerms none = factor_terms(block, posterior, {});
-  const FactorTerms unknown = factor_terms(block, posterior, int64_tensor({-1, -1, -1, -1, -1}));
+  const FactorTerms none = factor_terms(block, posterior.parameters(), {});
+  const FactorTerms unknown =
+      factor_terms(block, posterior.parameters(), int64_tensor({-1, -1, -1, -1, -1}));
   EXPECT_TRUE(torch::equal(none.responsibilities, unknown.responsibilities));
   EXPECT_TRUE(torch::equal(none.kl_z, unknown.kl_z));
   EXPECT_TRUE(torch::equal(none.kl_r, unknown.kl_r));
@@ -136,7 +137,7 @@ TEST(KlBlock, IsTheMeanLogRatioOfDraws) {
   constexpr int64_t draws = 200'000;
   const FactorPosterior posterior = random_posterior(Key(12), 3, 2);
   const BlockEncoding block = random_block(Key(13), 1, 2);
-  const FactorTerms terms = factor_terms(block, posterior, {});
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), {});
   const NormalGamma q = posterior.mean();
 
   const torch::Tensor z =
@@ -215,7 +216,7 @@ TEST(NaturalStep, ConvergesToTheOptimumOfTheWholeBound) {
   const torch::Tensor gamma = e_step(block, posterior, {});
   const FactorPosterior optimum = conjugate_posterior(statistics(block, gamma), 1.0, hyperprior);
   const auto bound = [&](const FactorPosterior& at) {
-    const HyperpriorKl kl = hyperprior_kl(at, hyperprior);
+    const HyperpriorKl kl = hyperprior_kl(at.parameters(), hyperprior);
     return (factor_bound(block, at, gamma).sum() - kl.components.sum() - kl.weights).item<double>();
   };
   double previous = bound(posterior);
@@ -317,7 +318,7 @@ TEST(FactorTerms, OfThousandsOfComponentsTakeLittleMemoryAndTime) {
   const BlockEncoding block = random_block(Key(31), 256, 64);
   const double before = peak_megabytes();
   const auto start = std::chrono::steady_clock::now();
-  const FactorTerms terms = factor_terms(block, posterior, {});
+  const FactorTerms terms = factor_terms(block, posterior.parameters(), {});
   const FactorStatistics sums = statistics(block, terms.responsibilities);
   const torch::Tensor density = predictive_log_density(block.mean.narrow(0, 0, 64), posterior);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -454,7 +455,7 @@ TEST(FactorialMixture, StartsAtTheHyperprior) {
   ASSERT_EQ(mixture.size(), 2u);
   EXPECT_EQ(mixture.dimensions(), 8);
   for (const FactorPosterior& posterior : mixture.posteriors) {
-    const HyperpriorKl kl = hyperprior_kl(posterior, hyperprior);
+    const HyperpriorKl kl = hyperprior_kl(posterior.parameters(), hyperprior);
     EXPECT_TRUE(close(kl.components, torch::zeros_like(kl.components), 0, 1e-12));
     EXPECT_NEAR(kl.weights.item<double>(), 0, 1e-12);
   }

@@ -83,7 +83,7 @@ TEST(Adam, GradientsAboveTheLimitAreShortenedToIt) {
     adam.zero_gradients();
     loss_of(module, 0).backward();
     adam.step(0.01, adam.gradient_norm());
-    return adam.first_moment().norm().item<double>() / (1 - options.beta1);
+    return adam.moments().first.norm().item<double>() / (1 - options.beta1);
   };
   const double whole = used_norm(0.0);
   ASSERT_GT(whole, 0.5);
@@ -108,7 +108,7 @@ TEST(Adam, ARestoredOptimizerGoesOnAsTheOldOne) {
   for (size_t i = 0; i < resumed->parameters().size(); ++i)
     resumed->parameters()[i].copy_(other->parameters()[i]);
   Adam third(*resumed, {});
-  third.restore(second.steps(), second.first_moment(), second.second_moment());
+  third.restore(second.steps(), second.moments());
   torch::AutoGradMode gradients(true);
   train(resumed, third, 5, 10);
   EXPECT_TRUE(torch::equal(flat(resumed), flat(one)));

@@ -1,0 +1,47 @@
+#include "facet/train/named_prior.h"
+
+namespace facet {
+
+NamedPriorOptimizer::NamedPriorOptimizer(const FactorPosterior& posterior,
+                                         const AdamOptions& options)
+    : options_(options),
+      components_(posterior.components.alpha.size(0)),
+      dimensions_(posterior.components.alpha.size(1)) {
+  const auto size = 4 * components_ * dimensions_ + components_;
+  moments_ = {torch::zeros({size}, posterior.counts.options()),
+              torch::zeros({size}, posterior.counts.options())};
+}
+
+FactorParameters NamedPriorOptimizer::from_flat(const torch::Tensor& flat) const {
+  const int64_t block = components_ * dimensions_;
+  const auto matrix = [&](int64_t index) {
+    return flat.narrow(0, index * block, block).view({components_, dimensions_});
+  };
+  return {{matrix(0), torch::exp(matrix(1)), torch::exp(matrix(2)), torch::exp(matrix(3))},
+          torch::exp(flat.narrow(0, 4 * block, components_))};
+}
+
+FactorParameters NamedPriorOptimizer::track(const FactorPosterior& posterior) {
+  const NormalGamma mean = posterior.mean();
+  flat_ = torch::cat({mean.m.flatten(), torch::log(mean.s).flatten(), torch::log(mean.a).flatten(),
+                      torch::log(mean.b).flatten(), torch::log(posterior.counts)})
+              .detach()
+              .requires_grad_();
+  return from_flat(flat_);
+}
+
+void NamedPriorOptimizer::step(FactorPosterior& posterior, double learning_rate) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor moved = flat_.detach();
+  adam_update(moved, flat_.grad(), moments_, ++steps_, learning_rate, options_);
+  const FactorParameters parameters = from_flat(moved);
+  posterior = FactorPosterior::from_mean(parameters.components, parameters.counts);
+}
+
+void NamedPriorOptimizer::restore(int64_t steps, const AdamMoments& moments) {
+  steps_ = steps;
+  moments_.first.copy_(moments.first);
+  moments_.second.copy_(moments.second);
+}
+
+}  // namespace facet

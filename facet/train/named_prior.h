@@ -1,0 +1,36 @@
+// First-order steps on the posterior of a named factor. While the cross-entropy of eq:semi-sup has
+// weight, the closed-form natural gradient of that factor is gone; its mean parameters move by Adam
+// instead, in the unconstrained form m, log s, log a, log b, log c. The natural parameters stay the
+// state: each step starts from them and ends in them.
+#pragma once
+
+#include "facet/prior/factorial_mixture.h"
+#include "facet/train/adam.h"
+
+namespace facet {
+
+class NamedPriorOptimizer {
+ public:
+  NamedPriorOptimizer(const FactorPosterior& posterior, const AdamOptions& options);
+
+  /// Mean parameters of `posterior` that gradients flow to; good until step().
+  FactorParameters track(const FactorPosterior& posterior);
+  /// One Adam step along the gradients that backward() left, written back to `posterior`.
+  void step(FactorPosterior& posterior, double learning_rate);
+
+  /// For checkpoints.
+  int64_t steps() const { return steps_; }
+  const AdamMoments& moments() const { return moments_; }
+  void restore(int64_t steps, const AdamMoments& moments);
+
+ private:
+  FactorParameters from_flat(const torch::Tensor& flat) const;
+
+  AdamOptions options_;
+  int64_t components_, dimensions_;
+  torch::Tensor flat_;  ///< float64 [4 K D + K]
+  AdamMoments moments_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace facet

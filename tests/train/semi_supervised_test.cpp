@@ -1,0 +1,234 @@
+// Labels in training: the objective's gradients, batches without labels, and names that stick.
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "facet/core/error.h"
+#include "facet/model/model_file.h"
+#include "facet/model/objective.h"
+#include "facet/train/named_prior.h"
+#include "facet/train/trainer.h"
+#include "tests/close.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+ModelOptions small_options() {
+  ModelOptions options;
+  options.network = {"custom", {4, 6}, {2, 2}, 3};
+  options.factors = {{"glasses", 2, 2, "glasses", {}}, {"free", 3, 2, "", {}}};
+  return options;
+}
+
+Config small_config() {
+  Config config;
+  config.data.portraits = {300, 16, 1};
+  config.data.label_fraction = 0.5;
+  config.model = small_options();
+  config.model.likelihood.kind = "gaussian";
+  config.model.likelihood.minimum_deviation = 0.1;
+  config.train.batch_size = 16;
+  config.train.pretrain.steps = 20;
+  config.train.initialise = {200, true, 5, 20};
+  config.train.joint.steps = 30;
+  config.train.learning_rate = {2e-3, 2e-3, 0, "linear"};
+  config.train.log_every = 10;
+  config.train.evaluate_every = 0;
+  return config;
+}
+
+/// The whole objective of a batch in float64 with fixed noise, as a function of all parameters.
+struct Objective {
+  Vae model{small_options(), {1, 8, 8}, Key(1)};
+  torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, torch::kFloat64);
+  torch::Tensor labels = torch::tensor({{0, -1}, {1, -1}, {-1, -1}, {1, -1}, {0, -1}, {-1, -1}});
+  NamedPriorOptimizer named{model.prior.posteriors[0], {}};
+
+  Objective() {
+    model.to(torch::kFloat64);
+    torch::NoGradGuard no_gradient;
+    for (auto& parameter : model.parameters())  // zero biases sit on the kinks of ReLU
+      parameter.add_(0.05 * standard_normal(Key(3), parameter.sizes(), torch::kFloat64));
+    for (size_t i = 0; i < 2; ++i)
+      model.prior.posteriors[i] =
+          initial_posterior_for_test(Key(4).fold(i), model.prior.factors[i].components);
+  }
+  static FactorPosterior initial_posterior_for_test(const Key& key, int64_t components) {
+    const torch::Tensor one = torch::ones({components, 2}, torch::kFloat64);
+    return FactorPosterior::from_mean({normal64(key, {components, 2}), 5 * one, 4 * one, 3 * one},
+                                      torch::linspace(2, 5, components, torch::kFloat64));
+  }
+  torch::Tensor loss(const FactorParameters& glasses) {
+    const std::vector<FactorParameters> parameters = {glasses,
+                                                      model.prior.posteriors[1].parameters()};
+    const BoundTerms terms = bound_terms(model, parameters, x, labels, Key(5));
+    const ObjectiveWeights weights{
+        3.0, 20.0, {torch::tensor({0.7, 1.6}, torch::kFloat64), torch::Tensor()}};
+    const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperprior);
+    return batch_loss(terms, labels, weights) + (kl.components.sum() + kl.weights) / 100.0;
+  }
+};
+
+TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
+  Objective objective;
+  // gamma of unlabelled images is recomputed at every evaluation. It is the optimum for a KL weight
+  // of one only, so the check holds it constant by labelling every image and freeing no factor.
+  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  const auto evaluate = [&] {
+    return objective.loss(objective.model.prior.posteriors[0].parameters());
+  };
+  evaluate().backward();
+  for (auto& item : objective.model.named_parameters()) {
+    torch::Tensor parameter = item.value();
+    torch::NoGradGuard no_gradient;
+    torch::Tensor flat = parameter.view({-1});
+    const torch::Tensor gradient = parameter.grad().view({-1});
+    for (const int64_t at : {int64_t{0}, flat.size(0) / 2, flat.size(0) - 1}) {
+      const double step = 1e-5, old = flat[at].item<double>();
+      flat[at] = old + step;
+      const double up = evaluate().item<double>();
+      flat[at] = old - step;
+      const double down = evaluate().item<double>();
+      flat[at] = old;
+      const double expected = (up - down) / (2 * step);
+      // Central differences of a loss near 100: rounding 1e-9, curvature 1e-10 times its third
+      // derivative.
+      EXPECT_NEAR(gradient[at].item<double>(), expected, 1e-6 * (1 + std::abs(expected)))
+          << item.key() << " at " << at;
+    }
+  }
+}
+
+TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
+  Objective objective;
+  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  // Move each of m, log s, log a, log b, log c through its own function of one number.
+  const FactorParameters start = objective.model.prior.posteriors[0].parameters();
+  for (int which = 0; which < 5; ++which) {
+    const torch::Tensor shift = torch::zeros({}, torch::kFloat64).requires_grad_();
+    const auto moved = [&](const torch::Tensor& by) {
+      FactorParameters p = start;
+      const torch::Tensor direction = normal64(Key(9), {2, 2});
+      if (which == 0) p.components.m = p.components.m + by * direction;
+      if (which == 1) p.components.s = p.components.s * torch::exp(by * direction);
+      if (which == 2) p.components.a = p.components.a * torch::exp(by * direction);
+      if (which == 3) p.components.b = p.components.b * torch::exp(by * direction);
+      if (which == 4) p.counts = p.counts * torch::exp(by * direction[0]);
+      return objective.loss(p);
+    };
+    moved(shift).backward();
+    torch::NoGradGuard no_gradient;
+    const double step = 1e-5;
+    const auto at = [&](double by) {
+      return moved(torch::tensor(by, torch::kFloat64)).item<double>();
+    };
+    EXPECT_NEAR(shift.grad().item<double>(), (at(step) - at(-step)) / (2 * step), 1e-6) << which;
+  }
+}
+
+TEST(NamedPriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
+  FactorPosterior posterior = Objective::initial_posterior_for_test(Key(1), 3);
+  NamedPriorOptimizer optimizer(posterior, {});
+  const torch::Tensor target = normal64(Key(2), {3, 2});
+  for (int i = 0; i < 600; ++i) {
+    const FactorParameters parameters = optimizer.track(posterior);
+    ((parameters.components.m - target).square().sum() + parameters.components.b.sum() +
+     parameters.counts.sum())
+        .backward();
+    optimizer.step(posterior, 0.02);
+  }
+  EXPECT_TRUE(close(posterior.mean().m, target, 0, 1e-3));
+  EXPECT_TRUE(posterior.mean().b.gt(0).all().item<bool>());
+  EXPECT_LT(posterior.counts.max().item<double>(), 0.5);  // from 5, downhill
+  EXPECT_TRUE(posterior.counts.gt(0).all().item<bool>());
+}
+
+TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
+  TemporaryFolder folder;
+  const Pack pack = make_portraits({300, 16, 1});
+  Config with_delta = small_config();
+  with_delta.data.label_fraction = 0.0;
+  Config without = with_delta;
+  without.train.joint.label_weight = {0, 0, 0, "linear"};
+  Config free = without;
+  free.model.factors[0].property = "";
+  std::vector<torch::Tensor> weights, priors;
+  int number = 0;
+  for (const Config& config : {with_delta, without, free}) {
+    Trainer trainer(config, pack, {folder / std::to_string(number++)}, torch::kCPU, false, {});
+    ASSERT_TRUE(trainer.run());
+    weights.push_back(trainer.model().named_parameters()["decoder.stem.weight"].clone());
+    priors.push_back(trainer.model().prior.posteriors[0].components.alpha.clone());
+  }
+  for (int i : {1, 2}) {
+    EXPECT_TRUE(torch::equal(weights[0], weights[static_cast<size_t>(i)])) << i;
+    EXPECT_TRUE(torch::equal(priors[0], priors[static_cast<size_t>(i)])) << i;
+  }
+}
+
+TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
+  TemporaryFolder folder;
+  Config config = small_config();
+  config.data.portraits.count = 1200;
+  config.model.factors[0] = {"backdrop", 5, 3, "background", {}};
+  config.train.pretrain.steps = 100;
+  config.train.joint.steps = 900;
+  config.train.joint.label_weight = {200, 0, 700, "step"};
+  const Pack pack = make_portraits(config.data.portraits);
+  Trainer trainer(config, pack, {folder / "run"}, torch::kCPU, false, {});
+  ASSERT_TRUE(trainer.run());
+  const ImageSet test = select_images(pack, {Split::test}, config.data, false, torch::kCPU);
+  const Evaluation evaluation = evaluate(trainer.model(), test, pack.properties, "test", {});
+  const PropertyAgreement* own = evaluation.factors[0].best();
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->property, "background");
+  EXPECT_GT(own->accuracy, 0.9);  // five values: chance is 0.2
+  // The names of values travel with the model.
+  const auto read = read_model(folder / "run" / "model.safetensors");
+  EXPECT_EQ(read->prior.factors[0].component_of("pink"), 2);
+  EXPECT_EQ(read->prior.factors[0].component_name(2), "pink");
+}
+
+TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
+  TemporaryFolder folder;
+  const Config config = small_config();
+  const Pack pack = make_portraits(config.data.portraits);
+  Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
+  ASSERT_TRUE(straight.run());
+  int calls = 0;
+  TrainingCallbacks stop;
+  stop.stop = [&] { return ++calls == 57; };  // in the joint phase
+  Trainer first(config, pack, {folder / "stopped"}, torch::kCPU, false, stop);
+  ASSERT_FALSE(first.run());
+  ASSERT_EQ(first.progress().phase, Phase::joint);
+  Trainer second(config, pack, {folder / "stopped"}, torch::kCPU, true, {});
+  ASSERT_TRUE(second.run());
+  for (const auto& parameter : straight.model().named_parameters())
+    EXPECT_TRUE(torch::equal(parameter.value(), second.model().named_parameters()[parameter.key()]))
+        << parameter.key();
+  EXPECT_TRUE(torch::equal(straight.model().prior.posteriors[0].components.alpha,
+                           second.model().prior.posteriors[0].components.alpha));
+}
+
+TEST(SemiSupervised, NamesThatCannotBeAreRefused) {
+  TemporaryFolder folder;
+  const auto message = [&](const std::string& property, int64_t components) {
+    Config config = small_config();
+    config.model.factors[0] = {"named", components, 2, property, {}};
+    try {
+      Trainer trainer(config, make_portraits(config.data.portraits), {folder / "run"}, torch::kCPU,
+                      false, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(message("glases", 2).find("did you mean 'glasses'"), std::string::npos);
+  EXPECT_NE(message("background", 4).find("5 values for 4 components"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+}  // namespace
+}  // namespace facet
