@@ -1,10 +1,11 @@
 // `facet clusters RUN --factor NAME`: what the components of a factor look like, heaviest first. A
 // row holds the mean and the variance of a component's samples and five of them, with all other
 // factors drawn from the prior: the paper's figure of cluster means, variances and samples.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/pictures.h"
-#include "facet/core/error.h"
 #include "facet/data/image_file.h"
 #include "facet/prior/dirichlet.h"
 
@@ -38,16 +39,12 @@ Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t cou
 
 std::vector<int64_t> chosen_components(const FactorialMixture& prior, size_t factor,
                                        const ClustersArguments& arguments) {
-  const std::vector<int64_t> heaviest =
-      heaviest_components(prior.posteriors[factor], prior.factors[factor].components);
-  if (arguments.components.empty())
-    return {
-        heaviest.begin(),
-        heaviest.begin() + std::min<int64_t>(arguments.limit, prior.factors[factor].components)};
+  const FactorPosterior& posterior = prior.posteriors[factor];
+  if (arguments.components.empty()) return heaviest_components(posterior, arguments.limit);
   std::vector<int64_t> asked, chosen;
   for (const std::string& text : arguments.components)
     asked.push_back(prior.factors[factor].component_of(text));
-  for (const int64_t component : heaviest)
+  for (const int64_t component : heaviest_components(posterior, posterior.counts.size(0)))
     if (std::find(asked.begin(), asked.end(), component) != asked.end())
       chosen.push_back(component);
   return chosen;

@@ -123,7 +123,8 @@ Image draw_averages(Vae& model, const std::vector<int64_t>& fixed, const Axis& r
   }
   GridOptions options = axis_options(model, rows, columns);
   options.title =
-      axis_title(model.prior, rows, columns, fixed) + fmt::format("; mean of {} samples", average);
+      axis_title(model.prior, rows, columns, fixed) +
+      (average == 1 ? "; one sample a cell" : fmt::format("; mean of {} samples a cell", average));
   return draw_grid(to_images(torch::cat(cells)), options);
 }
 
@@ -188,8 +189,12 @@ Image draw_combinations(Vae& model, const std::vector<int64_t>& fixed, int64_t d
   const FactorialMixture& prior = model.prior;
   const auto combinations = named_combinations(prior, fixed);
   std::vector<std::string> names;
-  for (const FactorOptions& factor : prior.factors)
-    if (factor.named()) names.push_back(factor.name);
+  std::vector<int64_t> held = fixed;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (!prior.factors[i].named()) continue;
+    names.push_back(prior.factors[i].name);
+    held[i] = -1;  // the columns say it
+  }
   GridOptions options;
   for (const std::vector<int64_t>& combination : combinations) {
     std::vector<std::string> values;
@@ -204,9 +209,9 @@ Image draw_combinations(Vae& model, const std::vector<int64_t>& fixed, int64_t d
       z.push_back(sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination).z);
   options.columns = static_cast<int64_t>(combinations.size());
   options.scale = magnification(model.shape(), options.column_labels);
-  const std::string held = fixed_label(prior, fixed);
+  const std::string also = fixed_label(prior, held);
   options.title = fmt::format("{}; a row holds all else{}{}", fmt::join(names, ", "),
-                              held.empty() ? "" : ", ", held);
+                              also.empty() ? "" : ", ", also);
   return draw_grid(to_images(decode_means(model, torch::cat(z))), options);
 }
 

@@ -137,7 +137,7 @@ void add_input_options(CLI::App& command, InputArguments& arguments) {
   CLI::Option* images = command.add_option(
       "images", arguments.images, "PNG or JPEG files, or SPLIT:INDEX for images of the run's data");
   CLI::Option* split =
-      command.add_option("--split", arguments.split, "The first images of this split, instead")
+      command.add_option("--split", arguments.split, "Images spread over this split, instead")
           ->excludes(images);
   command.add_option("--count", arguments.count, "So many of --split")
       ->check(CLI::Range(1, 1000))
@@ -149,9 +149,13 @@ void add_input_options(CLI::App& command, InputArguments& arguments) {
 
 std::vector<std::string> InputImages::names(const InputArguments& arguments) {
   std::vector<std::string> names = arguments.images;
-  if (!arguments.split.empty())
-    for (int64_t n = 0; n < std::min(arguments.count, images_of(arguments.split).count()); ++n)
-      names.push_back(fmt::format("{}:{}", arguments.split, n));
+  if (!arguments.split.empty()) {
+    // Spread over the split: data sets come sorted by class often enough.
+    const int64_t available = images_of(arguments.split).count();
+    const int64_t count = std::min(arguments.count, available);
+    for (int64_t n = 0; n < count; ++n)
+      names.push_back(fmt::format("{}:{}", arguments.split, n * available / count));
+  }
   if (names.empty())
     throw Error({.doing = "choosing images",
                  .found = "none",
