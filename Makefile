@@ -13,27 +13,26 @@ help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup:  ## Install the Debian packages that are missing
-	@scripts/setup
+	@scripts/setup $(PRESET)
 
 configure: setup
-	@cmake --preset $(PRESET) $(CMAKE_FLAGS) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
-	@rm -f build-configure.log
+	@mkdir -p $(BUILD)
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 program: configure
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
 
 demo: program  ## Train on the built-in portraits for a few minutes and show what was learned
-	@if [ -e $(RUN)/config.json ]; then \
-	  if $(FACET) info $(RUN) | grep -q 'trained to the end'; then rm -rf $(RUN).old && mv $(RUN) $(RUN).old; fi; fi
+	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi
 	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
-	  else rm -rf $(RUN) && $(FACET) train configs/demo.json --out $(RUN); fi
+	  else $(FACET) train configs/demo.json --out $(RUN); fi
 
 test: configure  ## Build everything and run the tests
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 bench: configure  ## Compare a training step with PyTorch's and report peak memory
-	@scripts/setup bench
+	@scripts/setup $(PRESET) bench
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_step --target bench_prior
 	@bench/compare $(BUILD)/bench
 

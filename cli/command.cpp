@@ -27,6 +27,11 @@ torch::Device choose_device(const std::string& device) {
                                        : torch::Device(torch::kCUDA, 0);
 }
 
+CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
+                                 std::vector<std::string>& values, const std::string& help) {
+  return command.add_option(name, values, help + "; may be repeated")->allow_extra_args(false);
+}
+
 LoadedRun load_run(const std::filesystem::path& path, torch::Device device) {
   const RunFolder folder = RunFolder::open(path);
   LoadedRun run{folder, read_config(folder.config()), read_model(folder.model())};
@@ -62,13 +67,15 @@ void print_evaluation(const Evaluation& evaluation) {
   size_t width = 6;
   for (const FactorEvaluation& factor : evaluation.factors)
     width = std::max(width, factor.name.size());
-  fmt::print("  {:<{}}  components used  perplexity   KL[z]   KL[r]  property it found\n", "factor",
-             width);
+  fmt::print("  {:<{}}  components used  perplexity   KL[z]   KL[r]  property\n", "factor", width);
   for (const FactorEvaluation& factor : evaluation.factors) {
     fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}", factor.name, width,
                factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r);
-    if (const PropertyAgreement* best = factor.best())
-      fmt::print("  {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
+    const PropertyAgreement* best = factor.best();
+    if (best != nullptr && !factor.property.empty())
+      fmt::print("  named {}: accuracy {:.1f} %", best->property, 100 * best->accuracy);
+    else if (best != nullptr)
+      fmt::print("  found {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
                  100 * best->purity);
     fmt::print("\n");
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <torch/torch.h>
@@ -31,6 +32,10 @@ void add_train_command(CLI::App& program);
 void add_device_option(CLI::App& command, std::string& device);
 /// "auto" is the card where there is one; an Error where "cuda" is asked for and there is none.
 torch::Device choose_device(const std::string& device);
+
+/// Adds an option that takes one value each time it is given, so that it swallows no image.
+CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
+                                 std::vector<std::string>& values, const std::string& help);
 
 /// A run with its model, ready to use.
 struct LoadedRun {

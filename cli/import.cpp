@@ -11,9 +11,9 @@ namespace facet {
 namespace {
 
 void add_table_options(CLI::App& command, TableOptions& options) {
-  command.add_option("--property", options.properties,
-                     "A column to take as a property, NAME or NAME=VALUE,VALUE,...; may be "
-                     "repeated; without it every column is one");
+  add_repeated_option(command, "--property", options.properties,
+                      "A column to take as a property, NAME or NAME=VALUE,VALUE,...; may be "
+                      "repeated; without it every column is one");
   command.add_option("--key-column", options.key_column, "Column that names the image");
   command.add_option("--split-column", options.split_column,
                      "Column with train, valid, test or 0, 1, 2");
@@ -69,7 +69,6 @@ void run_idx(const IdxArguments& arguments) {
                  .object = arguments.output,
                  .found = by_table ? "half of each way to name files" : "no file",
                  .expected = "--train, --valid, --test, or --images with --table"});
-  if (by_table) require_fractions(arguments.options);
   finish(by_table ? import_idx_with_table(arguments.all, arguments.table, arguments.options)
                   : import_idx(parts, arguments.name),
          arguments.output);
@@ -85,15 +84,17 @@ void add_idx(CLI::App& import) {
                         "Their labels, if any");
   }
   command->add_option("--images", arguments->all, "One file of all images, described by --table");
-  command->add_option("--table", arguments->table,
-                      "CSV (.gz) with one row for each image of --images");
+  CLI::Option* table = command->add_option("--table", arguments->table,
+                                           "CSV (.gz) with one row for each image of --images");
   command->add_option("--name", arguments->name, "Name of the property that labels give")
       ->capture_default_str();
-  CLI::App* table = command->add_option_group("table", "How --table is read");
-  table->add_option("--property", arguments->options.properties,
-                    "A column to take, NAME or NAME=VALUE,...; without it every column");
-  table->add_option("--split-column", arguments->options.split_column,
-                    "Column with train, valid, test or 0, 1, 2; else divided at random");
+  add_repeated_option(*command, "--property", arguments->options.properties,
+                      "A column of the table to take, NAME or NAME=VALUE,...; without it every one")
+      ->needs(table);
+  command
+      ->add_option("--split-column", arguments->options.split_column,
+                   "Column with train, valid, test or 0, 1, 2; else divided at random")
+      ->needs(table);
   command->add_option("--out", arguments->output, "The pack to write")->required();
   command->callback([arguments] { run_idx(*arguments); });
 }

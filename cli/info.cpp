@@ -1,5 +1,6 @@
 // `facet info RUN|PACK|MODEL`: what a file or folder of ours is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.h"
 #include "facet/core/error.h"
@@ -19,12 +20,12 @@ void print_model(const Vae& model) {
              model.network_parameters());
   for (size_t i = 0; i < model.prior.size(); ++i) {
     const FactorOptions& factor = model.prior.factors[i];
-    const auto living = (model.prior.posteriors[i].counts - model.prior.hyperprior.c0)
-                            .gt(1.0)
-                            .sum()
-                            .item<int64_t>();
-    fmt::print("  factor '{}': {} dimensions, {} components, {} living\n", factor.name,
+    const auto living = model.prior.held_images(i).gt(1.0).sum().item<int64_t>();
+    fmt::print("  factor '{}': {} dimensions, {} components, {} living", factor.name,
                factor.dimensions, factor.components, living);
+    if (factor.named())
+      fmt::print(", named by '{}': {}", factor.property, fmt::join(factor.values, ", "));
+    fmt::print("\n");
   }
 }
 
@@ -86,6 +87,10 @@ void add_info_command(CLI::App& program) {
     if (format != metadata.end() && format->second.rfind("facet-model", 0) == 0) {
       fmt::print("a model\n");
       return print_model(*read_model(*path));
+    }
+    if (format != metadata.end() && format->second.rfind("facet-state", 0) == 0) {
+      fmt::print("the training state of a run; 'facet info' of its folder says more\n");
+      return;
     }
     print_pack(*path);
   });

@@ -1,6 +1,8 @@
 // The program `facet`: routes to the commands and turns what they throw into one line and an exit
 // status, 2 for what the user can mend and 1 for a defect of ours.
 #include <cstdio>
+#include <filesystem>
+#include <new>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,7 +36,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   CLI::App program("Facet learns what images are made of.", "facet");
-  program.set_version_flag("--version", "facet 0.1.0");
+  program.set_version_flag("--version", "facet " FACET_VERSION);
   program.require_subcommand(1);
   facet::add_train_command(program);
   facet::add_eval_command(program);
@@ -68,6 +70,13 @@ int main(int argc, char** argv) {
     }
     fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", line);
     return 1;
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "facet: using files: found '{}', expected a path that can be used\n",
+               error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "facet: computing: found too little memory, expected enough\n");
+    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", error.what());
     return 1;

@@ -36,22 +36,6 @@ std::string shape_text(const ImageShape& shape) {
 
 ImageShape shape_of(const Image& image) { return {image.channels, image.height, image.width}; }
 
-Image with_channels(const Image& image, int64_t channels) {
-  if (image.channels == channels) return image;
-  Image result = Image::filled(channels, image.height, image.width);
-  const size_t plane = static_cast<size_t>(image.height * image.width);
-  for (size_t i = 0; i < plane; ++i) {
-    if (channels == 1)  // ITU-R BT.601 luma, as in 'facet import images --grey'
-      result.pixels[i] =
-          static_cast<uint8_t>((299 * image.pixels[i] + 587 * image.pixels[plane + i] +
-                                114 * image.pixels[2 * plane + i] + 500) /
-                               1000);
-    else
-      for (size_t c = 0; c < 3; ++c) result.pixels[c * plane + i] = image.pixels[i];
-  }
-  return result;
-}
-
 /// Splits "test:12"; false for anything that is not a split's name, a colon and a number.
 bool parse_place(const std::string& name, std::string& split, int64_t& index) {
   const size_t colon = name.find(':');
@@ -70,11 +54,6 @@ void add_picture_options(CLI::App& command, PictureArguments& arguments) {
   command.add_option("--out", arguments.output, "The PNG to write")->required();
   command.add_option("--seed", arguments.seed, "Another seed draws others")->capture_default_str();
   add_device_option(command, arguments.device);
-}
-
-CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
-                                 std::vector<std::string>& values, const std::string& help) {
-  return command.add_option(name, values, help + "; may be repeated")->allow_extra_args(false);
 }
 
 torch::Tensor decode_means(Vae& model, const torch::Tensor& z) {
@@ -117,7 +96,7 @@ std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64
 }
 
 bool is_living(const FactorialMixture& prior, size_t factor, int64_t component) {
-  return prior.posteriors[factor].counts[component].item<double>() - prior.hyperprior.c0 > 1.0;
+  return prior.held_images(factor)[component].item<double>() > 1.0;
 }
 
 std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component) {

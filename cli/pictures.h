@@ -21,10 +21,6 @@ struct PictureArguments {
 /// Adds the run, --out, --seed and --device.
 void add_picture_options(CLI::App& command, PictureArguments& arguments);
 
-/// Adds an option that takes one value each time it is given, so that it swallows no image.
-CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
-                                 std::vector<std::string>& values, const std::string& help);
-
 /// The means of p(x|z) for z [B, Z], U8 [B, C, H, W] on the CPU.
 torch::Tensor decode_means(Vae& model, const torch::Tensor& z);
 /// A draw from each p(x|z) instead.

@@ -11,6 +11,9 @@ namespace facet {
 class ProgressDisplay {
  public:
   ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+  ~ProgressDisplay() { finish(); }  // an error's message starts on a line of its own
 
   void report(const StepReport& report);
   void evaluated(const Evaluation& evaluation, const StepReport& report);

@@ -63,11 +63,18 @@ Config config_of(const TrainArguments& arguments) {
     return config;
   }
   const RunFolder folder = RunFolder::open(arguments.output);
-  const Config saved = read_config(folder.config());
+  Config saved = read_config(folder.config());
+  // A pack may have moved; what the run was trained on is checked by its shape and value names.
+  for (const std::string& setting : arguments.settings)
+    if (setting.rfind("data.pack=", 0) == 0)
+      saved.data.pack = std::filesystem::absolute(setting.substr(10)).lexically_normal().string();
   if (arguments.config.empty() && arguments.settings.empty()) return saved;
   Config given = arguments.config.empty() ? read_config(folder.config(), arguments.settings)
                                           : read_config(arguments.config, arguments.settings);
   given.data.pack = saved.data.pack;
+  // Value names are the run's own: training took them from the data.
+  for (size_t i = 0; i < std::min(given.model.factors.size(), saved.model.factors.size()); ++i)
+    given.model.factors[i].values = saved.model.factors[i].values;
   if (const std::string difference = first_difference(saved, given); !difference.empty())
     throw Error({.doing = "resuming the run in",
                  .object = arguments.output,
@@ -120,6 +127,8 @@ void run_train(const TrainArguments& arguments) {
                folder.path.string());
     throw CLI::RuntimeError(130);
   }
+  std::signal(SIGINT, SIG_DFL);  // everything is saved; what follows may be cut short
+  std::signal(SIGTERM, SIG_DFL);
   finish_run(trainer, pack, config, folder, device);
 }
 
@@ -130,8 +139,8 @@ void add_train_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train a model");
   command->add_option("config", arguments->config, "JSON with comments; see docs/config.md");
   CLI::Option* output = command->add_option("--out", arguments->output, "The run folder");
-  command->add_option("--set", arguments->settings, "Change an option of the config, key=value")
-      ->take_all();
+  add_repeated_option(*command, "--set", arguments->settings,
+                      "Change an option of the config, key=value; may be repeated");
   command->add_flag("--resume", arguments->resume, "Continue the run in --out");
   CLI::Option* describe = command->add_flag("--describe-options", arguments->describe,
                                             "Print every option of a config and stop");

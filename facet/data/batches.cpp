@@ -37,6 +37,11 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
 
 }  // namespace
 
+torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
+  const torch::Tensor drawn = pixels.index_select(0, chosen);
+  return binarize_by_draw ? binarize(drawn, key) : drawn;
+}
+
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        const DataOptions& options, bool training, torch::Device device) {
   const torch::Tensor chosen = pack.indices(splits);
@@ -92,10 +97,8 @@ torch::Tensor Batches::labels(int64_t step) {
 }
 
 torch::Tensor Batches::pixels(int64_t step) {
-  const torch::Tensor chosen = indices(step).to(images_.pixels.device());
-  const torch::Tensor pixels = images_.pixels.index_select(0, chosen);
-  if (!images_.binarize_by_draw) return pixels;
-  return binarize(pixels, key_.fold("binarize").fold(static_cast<uint64_t>(step)));
+  return images_.draw(indices(step).to(images_.pixels.device()),
+                      key_.fold("binarize").fold(static_cast<uint64_t>(step)));
 }
 
 }  // namespace facet

@@ -37,6 +37,8 @@ struct ImageSet {
   bool binarize_by_draw = false;
 
   int64_t count() const { return pixels.size(0); }
+  /// U8 pixels of chosen images (int64 on the device), binarized with `key` where that is by draw.
+  torch::Tensor draw(const torch::Tensor& chosen, const Key& key) const;
 };
 
 /// The images of some splits. For training all labels but those of a random label_fraction of the

@@ -365,6 +365,22 @@ void write_png(const fs::path& path, const Image& image) {
   write_text(path, encode_png(image), "writing a PNG");
 }
 
+Image with_channels(const Image& image, int64_t channels) {
+  if (image.channels == channels) return image;
+  Image result = Image::filled(channels, image.height, image.width);
+  const auto plane = static_cast<size_t>(image.height * image.width);
+  for (size_t i = 0; i < plane; ++i) {
+    if (channels == 1)  // ITU-R BT.601 luma
+      result.pixels[i] =
+          static_cast<uint8_t>((299 * image.pixels[i] + 587 * image.pixels[plane + i] +
+                                114 * image.pixels[2 * plane + i] + 500) /
+                               1000);
+    else
+      for (size_t c = 0; c < 3; ++c) result.pixels[c * plane + i] = image.pixels[i];
+  }
+  return result;
+}
+
 Image resize(const Image& image, int64_t height, int64_t width) {
   check_image(image, "resizing an image");
   if (std::min(height, width) < 1 || std::max(height, width) > kLongestImageSide)

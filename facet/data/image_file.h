@@ -24,6 +24,9 @@ std::string encode_png(const Image& image);
 /// Writes a PNG that appears completely or not at all.
 void write_png(const std::filesystem::path& path, const Image& image);
 
+/// The same picture in 1 or 3 channels: colours become their luma, grey all three colours.
+Image with_channels(const Image& image, int64_t channels);
+
 /// Cuts the largest centred window of the target's aspect ratio, then averages over areas where
 /// that shrinks and interpolates linearly where it enlarges.
 Image resize(const Image& image, int64_t height, int64_t width);

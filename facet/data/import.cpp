@@ -86,14 +86,14 @@ PropertyColumn property_column(const Table& table, const std::string& declaratio
   for (const auto& row : table.rows)
     if (!row[result.column].empty()) values.insert(row[result.column]);
   result.property.values.assign(values.begin(), values.end());
-  // Numbers sort as numbers: 2 before 10.
+  // Numbers first, as numbers: 2 before 10. The set has the rest in order.
+  const auto rank = [](const std::string& value) {
+    const bool number =
+        value.size() < 19 && value.find_first_not_of("0123456789") == std::string::npos;
+    return std::pair(!number, number ? std::stoll(value) : 0);
+  };
   std::stable_sort(result.property.values.begin(), result.property.values.end(),
-                   [](const std::string& a, const std::string& b) {
-                     const bool digits = !a.empty() && !b.empty() &&
-                                         a.find_first_not_of("0123456789") == std::string::npos &&
-                                         b.find_first_not_of("0123456789") == std::string::npos;
-                     return digits && std::stoll(a.substr(0, 18)) < std::stoll(b.substr(0, 18));
-                   });
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return result;
 }
 
@@ -189,23 +189,12 @@ std::vector<fs::path> picture_files(const fs::path& folder) {
   return files;
 }
 
-Image to_grey(const Image& image) {
-  if (image.channels == 1) return image;
-  Image grey = Image::filled(1, image.height, image.width);
-  const size_t plane = grey.pixels.size();
-  for (size_t i = 0; i < plane; ++i)  // ITU-R BT.601 luma
-    grey.pixels[i] = static_cast<uint8_t>((299 * image.pixels[i] + 587 * image.pixels[plane + i] +
-                                           114 * image.pixels[2 * plane + i] + 500) /
-                                          1000);
-  return grey;
-}
-
 torch::Tensor read_pictures(const std::vector<fs::path>& files, const FolderOptions& options) {
   torch::Tensor pixels;
   ImageShape first;
   for (size_t n = 0; n < files.size(); ++n) {
     Image image = read_image(files[n]);
-    if (options.grey) image = to_grey(image);
+    if (options.grey) image = with_channels(image, 1);
     if (options.resize) image = resize(image, options.resize->height, options.resize->width);
     const ImageShape shape{image.channels, image.height, image.width};
     if (n == 0) {

@@ -47,18 +47,33 @@ MeanAndError mean_and_error(const std::vector<torch::Tensor>& parts) {
   return {all.mean().item<double>(), count > 1 ? all.std().item<double>() / std::sqrt(count) : 0.0};
 }
 
+/// Labels as components of a named factor, by the names of values: another pack may have them in
+/// another order. Values that the factor does not know are left out.
+std::vector<int64_t> components_of_labels(std::vector<int64_t> labels, const Property& property,
+                                          const FactorOptions& factor) {
+  for (int64_t& label : labels) {
+    if (label < 0) continue;
+    const auto found = std::find(factor.values.begin(), factor.values.end(),
+                                 property.values[static_cast<size_t>(label)]);
+    label = found == factor.values.end() ? -1 : found - factor.values.begin();
+  }
+  return labels;
+}
+
 std::vector<PropertyAgreement> agreements(const torch::Tensor& codes, const torch::Tensor& labels,
                                           const FactorOptions& factor,
                                           const std::vector<Property>& properties) {
   std::vector<PropertyAgreement> result;
   const std::vector<int64_t> clusters = to_vector(codes);
   for (size_t p = 0; p < properties.size(); ++p) {
-    const std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
+    std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
+    const bool own = factor.named() && factor.property == properties[p].name;
+    if (own) classes = components_of_labels(classes, properties[p], factor);
     if (std::all_of(classes.begin(), classes.end(), [](int64_t label) { return label < 0; }))
       continue;
-    const Contingency table = contingency(clusters, classes, factor.components,
-                                          static_cast<int64_t>(properties[p].values.size()));
-    const bool own = factor.named() && factor.property == properties[p].name;
+    const auto class_count = std::max(static_cast<int64_t>(properties[p].values.size()),
+                                      static_cast<int64_t>(factor.values.size()));
+    const Contingency table = contingency(clusters, classes, factor.components, class_count);
     result.push_back({properties[p].name, own ? accuracy(table) : matched_accuracy(table),
                       normalised_mutual_information(table), purity(table)});
   }

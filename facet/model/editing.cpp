@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/prior/student_t.h"
 
 namespace facet {
 
@@ -23,18 +24,13 @@ void require_changes(const FactorialMixture& prior, const std::vector<int64_t>& 
            fmt::format("0 to {}", prior.factors[i].components - 1));
 }
 
-/// The scale of every component's Student-t predictive (eq:z-t-dist), [K, D].
-torch::Tensor predictive_scale(const NormalGamma& q) {
-  return torch::sqrt((q.s + 1.0) / q.s * q.b / q.a);
-}
-
 torch::Tensor move_block(const BlockEncoding& block, const FactorPosterior& posterior,
                          int64_t component, bool keep_offset) {
   const NormalGamma components = posterior.mean();
   const torch::Tensor new_mean = components.m[component];  // [D]
   if (!keep_offset) return new_mean.expand_as(block.mean);
   const torch::Tensor old = e_step(block, posterior, {}).argmax(1);  // [B]
-  const torch::Tensor scale = predictive_scale(components);
+  const torch::Tensor scale = torch::sqrt(squared_scale(components));
   return new_mean + (block.mean - components.m.index_select(0, old)) *
                         (scale[component] / scale.index_select(0, old));
 }

@@ -56,8 +56,7 @@ int64_t Vae::network_parameters() const {
   return count;
 }
 
-std::vector<torch::Tensor> Vae::change_coordinates(const Coordinates& coordinates,
-                                                   const torch::Tensor& log_variance) {
+void Vae::change_coordinates(const Coordinates& coordinates, const torch::Tensor& log_variance) {
   torch::NoGradGuard no_gradient;
   const auto parameters = named_parameters();
   const int64_t latents = prior.dimensions();
@@ -77,7 +76,6 @@ std::vector<torch::Tensor> Vae::change_coordinates(const Coordinates& coordinate
   const torch::Tensor old_stem = stem_weight.to(torch::kFloat64);
   stem_bias.copy_(stem_bias.to(torch::kFloat64) + old_stem.matmul(centre));
   stem_weight.copy_(old_stem.matmul(torch::linalg_inv(transform)));
-  return {head_weight, head_bias, stem_weight, stem_bias};
 }
 
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,

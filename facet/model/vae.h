@@ -54,9 +54,8 @@ class Vae : public torch::nn::Module {
 
   /// Makes z' = transform (z - centre) the model's latent vector. What the decoder gives for a
   /// point stays the same, the encoder's mean moves along; its log variance becomes the given one
-  /// [Z] for every image, to be learned again. Returns the parameters that changed.
-  std::vector<torch::Tensor> change_coordinates(const Coordinates& coordinates,
-                                                const torch::Tensor& log_variance);
+  /// [Z] for every image, to be learned again.
+  void change_coordinates(const Coordinates& coordinates, const torch::Tensor& log_variance);
 
   FactorialMixture prior;
 

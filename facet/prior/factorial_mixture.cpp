@@ -215,6 +215,10 @@ int64_t FactorialMixture::dimensions() const {
                          [](int64_t sum, const auto& factor) { return sum + factor.dimensions; });
 }
 
+torch::Tensor FactorialMixture::held_images(size_t factor) const {
+  return (posteriors[factor].counts - hyperprior.c0).clamp_min(0).to(torch::kCPU).contiguous();
+}
+
 size_t FactorialMixture::index_of(const std::string& name) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < factors.size(); ++i) {

@@ -150,6 +150,9 @@ struct FactorialMixture {
 
   size_t size() const { return factors.size(); }
   int64_t dimensions() const;  ///< Z
+  /// How many images each component of a factor holds in expectation, float64 [K] on the CPU; a
+  /// component lives when it holds more than one.
+  torch::Tensor held_images(size_t factor) const;
   /// The factor called `name`; an Error with near matches where there is none.
   size_t index_of(const std::string& name) const;
   /// Cuts [B, Z] tensors into float64 blocks, one a factor.

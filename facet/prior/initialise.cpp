@@ -42,10 +42,12 @@ FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tens
   const torch::Tensor centres =
       (overall.expand({components, overall.size(0)}).clone().index_add_(0, classes, means)) /
       (counts + 1.0).unsqueeze(1);
-  const torch::Tensor within = (block.mean - overall).square().mean(0);
+  // The variance of all, not that within classes: the classes still overlap, and components as wide
+  // as all of it let the labels pull them apart.
+  const torch::Tensor whole = (block.mean - overall).square().mean(0);
   const double scale =
       static_cast<double>(images) / static_cast<double>(known.size(0) + components);
-  return posterior_at(centres, scale * (counts + 1.0), within + block.variance.mean(0), hyperprior);
+  return posterior_at(centres, scale * (counts + 1.0), whole + block.variance.mean(0), hyperprior);
 }
 
 }  // namespace facet

@@ -5,11 +5,7 @@
 
 namespace facet {
 
-namespace {
-
 torch::Tensor squared_scale(const NormalGamma& q) { return (q.s + 1.0) / q.s * q.b / q.a; }
-
-}  // namespace
 
 torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& q) {
   const torch::Tensor spread = 2.0 * q.a * squared_scale(q);  // [K, D]

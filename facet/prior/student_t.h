@@ -11,6 +11,9 @@
 
 namespace facet {
 
+/// The squared scale of every dimension's predictive, in the shape of the parameters.
+torch::Tensor squared_scale(const NormalGamma& components);
+
 /// log of the predictive density of every block under every component, summed over the dimensions.
 /// z is [B, D], components are [K, D], the result is [B, K]; memory stays at [B, K].
 torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& components);

@@ -61,9 +61,10 @@ void Adam::step(double learning_rate, const torch::Tensor& norm) {
   adam_update(parameters_, gradients_, moments_, ++steps_, learning_rate, options_);
 }
 
-void Adam::forget(const torch::Tensor& parameter) {
-  for (torch::Tensor moment : {moments_.first, moments_.second})
-    moment.narrow(0, parameter.storage_offset(), parameter.numel()).zero_();
+void Adam::reset() {
+  steps_ = 0;
+  moments_.first.zero_();
+  moments_.second.zero_();
 }
 
 void Adam::restore(int64_t steps, const AdamMoments& moments) {

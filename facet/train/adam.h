@@ -42,8 +42,8 @@ class Adam {
   /// For checkpoints: steps taken and the running moments, flat.
   int64_t steps() const { return steps_; }
   const AdamMoments& moments() const { return moments_; }
-  /// Forgets the moments of one of the module's parameters, after it was changed from outside.
-  void forget(const torch::Tensor& parameter);
+  /// Starts anew, after parameters were changed from outside.
+  void reset();
   void restore(int64_t steps, const AdamMoments& moments);
 
  private:

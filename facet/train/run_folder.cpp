@@ -1,6 +1,8 @@
 #include "facet/train/run_folder.h"
 
+#include <fcntl.h>
 #include <sstream>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -68,6 +70,13 @@ void MetricsFile::write(const Json& record) {
                  .expected = "room on the disk",
                  .cause = "is the disk full?"});
   ++lines_;
+}
+
+void MetricsFile::sync() {
+  const int descriptor = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;  // removed behind our back; the checkpoint itself is still good
+  fsync(descriptor);
+  close(descriptor);
 }
 
 }  // namespace facet

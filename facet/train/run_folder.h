@@ -27,7 +27,8 @@ struct RunFolder {
   static RunFolder open(const std::filesystem::path& path);
 };
 
-/// Appends records to metrics.jsonl, one JSON object a line, each on disk when write() returns.
+/// Appends records to metrics.jsonl, one JSON object a line, each handed to the system when write()
+/// returns.
 class MetricsFile {
  public:
   /// Keeps the first `lines` lines of an existing file: what a killed run wrote after its last
@@ -35,6 +36,8 @@ class MetricsFile {
   MetricsFile(const std::filesystem::path& path, int64_t lines);
 
   void write(const Json& record);
+  /// Waits until the disk has it: a checkpoint must not be ahead of its metrics.
+  void sync();
   int64_t lines() const { return lines_; }
 
  private:

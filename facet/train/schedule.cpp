@@ -8,7 +8,7 @@ namespace facet {
 
 void Schedule::visit(OptionVisitor& visitor) {
   visitor.option("start", start, "Value at the first step.", between(0, 1e30));
-  visitor.option("end", end, "Value at the last step and after it.", between(0, 1e30));
+  visitor.option("end", end, "Value after the last step.", between(0, 1e30));
   visitor.option("steps", steps, "Steps from start to end; 0 takes the whole phase.", at_least(0));
   visitor.option("shape", shape, "A straight line, half a cosine wave, or a step at the end.",
                  one_of({"linear", "cosine", "step"}));

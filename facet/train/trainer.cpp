@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
@@ -37,8 +38,9 @@ std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Ke
 }
 
 /// Where the sums of a metrics line are: the count of steps, the reconstruction, the gradient's
-/// norm, the labels' log likelihood, and then KL[z] and KL[r] of every factor.
-constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3, first_kl_at = 4;
+/// norm, the labels' log likelihood and number, and then KL[z] and KL[r] of every factor.
+constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3,
+                  label_count_at = 4, first_kl_at = 5;
 
 /// The column of each factor's property in the data, -1 for free factors.
 std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factors,
@@ -65,7 +67,15 @@ Config with_value_names(Config config, const Pack& pack) {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i] < 0) continue;
     FactorOptions& factor = config.model.factors[i];
-    factor.values = pack.properties[static_cast<size_t>(columns[i])].values;
+    const std::vector<std::string>& values =
+        pack.properties[static_cast<size_t>(columns[i])].values;
+    if (!factor.values.empty() && factor.values != values)
+      throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),
+                   .object = factor.property,
+                   .found = fmt::format("values {} in the data", fmt::join(values, ", ")),
+                   .expected = fmt::format("{}", fmt::join(factor.values, ", ")),
+                   .cause = "was the pack imported anew?"});
+    factor.values = values;
     if (static_cast<int64_t>(factor.values.size()) > factor.components)
       throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),
                    .object = factor.property,
@@ -203,9 +213,9 @@ void Trainer::accumulate(const torch::Tensor& reconstruction,
 
 void Trainer::accumulate_labels(const BoundTerms& terms, const torch::Tensor& labels) {
   torch::NoGradGuard no_gradient;
-  torch::Tensor sum = torch::zeros({}, progress_.sums.options());
-  for (const FactorTerms& factor : terms.factors) sum += factor.label_log_likelihood.sum();
-  progress_.sums[label_at] += sum / labels.ge(0).sum().clamp_min(1);
+  for (const FactorTerms& factor : terms.factors)
+    progress_.sums[label_at] += factor.label_log_likelihood.sum();
+  progress_.sums[label_count_at] += labels.ge(0).sum();
 }
 
 void Trainer::pretrain_step() {
@@ -223,6 +233,7 @@ void Trainer::pretrain_step() {
             {"the reconstruction term", reconstruction},
             {"KL[z]", kl}});
   accumulate(reconstruction, {kl}, {});
+  ++progress_.step;
 }
 
 torch::Tensor Trainer::factor_labels(const torch::Tensor& labels) const {
@@ -297,6 +308,7 @@ void Trainer::joint_step() {
   const Encoding moved = model_->encode(x);
   natural_gradient_step(model_->prior.split(moved.mean, moved.variance()), labels,
                         config_.train.step_size.at(progress_.step), !supervised);
+  ++progress_.step;
 }
 
 const std::vector<BlockEncoding>& Trainer::cached_encodings() {
@@ -304,18 +316,17 @@ const std::vector<BlockEncoding>& Trainer::cached_encodings() {
   torch::NoGradGuard no_gradient;
   const int64_t wanted = config_.train.initialise.images;
   const int64_t count = wanted == 0 ? images_.count() : std::min(wanted, images_.count());
-  const int64_t batch = std::min<int64_t>(500, count);
-  Batches batches(images_, key_.fold("initialise"), batch);
-  std::vector<torch::Tensor> means, variances, labels;
-  for (int64_t step = 0; step < count / batch; ++step) {
-    labels.push_back(batches.labels(step));
-    const Encoding encoding =
-        model_->encode(model_->likelihood().from_pixels(batches.pixels(step)));
+  const Key key = key_.fold("initialise");
+  const torch::Tensor chosen = permutation(key, images_.count()).narrow(0, 0, count).to(device_);
+  std::vector<torch::Tensor> means, variances;
+  for (const torch::Tensor& slice : chosen.split(500)) {
+    const torch::Tensor pixels = images_.draw(slice, key.fold(means.size()));
+    const Encoding encoding = model_->encode(model_->likelihood().from_pixels(pixels));
     means.push_back(encoding.mean);
     variances.push_back(encoding.variance());
   }
   encodings_ = model_->prior.split(torch::cat(means), torch::cat(variances));
-  encoding_labels_ = factor_labels(torch::cat(labels));
+  encoding_labels_ = factor_labels(images_.labels.index_select(0, chosen));
   return encodings_;
 }
 
@@ -338,8 +349,8 @@ void Trainer::untangle_factors() {
   const Coordinates coordinates = untangle(torch::cat(means, 1), sizes, labels);
   const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
   const torch::Tensor moved = coordinates.transform.square().matmul(variance);
-  for (const torch::Tensor& parameter : model_->change_coordinates(coordinates, torch::log(moved)))
-    adam_.forget(parameter);
+  model_->change_coordinates(coordinates, torch::log(moved));
+  adam_.reset();       // its moments are of the old coordinates
   encodings_.clear();  // they are of the old coordinates
 }
 
@@ -379,6 +390,7 @@ void Trainer::initialise_step() {
   }
   accumulate({}, kl_z, kl_r);
   natural_gradient_step(blocks, labels, config_.train.step_size.at(progress_.step), true);
+  ++progress_.step;
 }
 
 StepReport Trainer::take_report() {
@@ -394,15 +406,15 @@ StepReport Trainer::take_report() {
   report.step = progress_.step;
   report.phase_steps = phase_steps(progress_.phase);
   for (const Phase phase : {Phase::pretrain, Phase::initialise, Phase::joint}) {
-    report.total_steps += phase_steps(phase);
     report.total_step += phase < progress_.phase    ? phase_steps(phase)
                          : phase == progress_.phase ? progress_.step
                                                     : 0;
   }
   report.reconstruction = average(reconstruction_at);
   report.gradient_norm = average(norm_at);
-  report.learning_rate = learning_rate();
   const int64_t last = progress_.step - 1;
+  const int64_t gradient_steps = train.pretrain.steps + train.joint.steps;
+  report.learning_rate = train.learning_rate.at(gradient_step() - 1, gradient_steps);
   if (progress_.phase == Phase::pretrain) {
     report.kl_weight = train.pretrain.kl_weight.at(last, train.pretrain.steps);
     report.kl_z = average(first_kl_at);
@@ -411,15 +423,13 @@ StepReport Trainer::take_report() {
     report.step_size = train.step_size.at(last);
     if (progress_.phase == Phase::joint && !named_.empty()) {
       report.label_weight = train.joint.label_weight.at(last, train.joint.steps);
-      report.label_log_likelihood = average(label_at);
+      report.label_log_likelihood =
+          sums[label_at].item<double>() / std::max(1.0, sums[label_count_at].item<double>());
     }
     const auto count = static_cast<int64_t>(model_->prior.size());
     for (int64_t i = 0; i < count; ++i) {
       const FactorPosterior& posterior = model_->prior.posteriors[static_cast<size_t>(i)];
-      const torch::Tensor held = (posterior.counts - model_->prior.hyperprior.c0)
-                                     .clamp_min(0)
-                                     .to(torch::kCPU)
-                                     .contiguous();
+      const torch::Tensor held = model_->prior.held_images(static_cast<size_t>(i));
       const std::vector<double> weights(held.data_ptr<double>(),
                                         held.data_ptr<double>() + held.numel());
       const FactorOptions& factor = model_->prior.factors[static_cast<size_t>(i)];
@@ -488,15 +498,22 @@ void Trainer::evaluate_valid(const StepReport& report) {
 void Trainer::save() {
   // A state that holds a NaN must not take the place of a good one.
   NamedTensors tensors = gradients_and_parameters(*model_);
-  for (size_t i = 0; i < model_->prior.size(); ++i)
-    tensors.emplace_back(fmt::format("the prior of factor '{}'", model_->prior.factors[i].name),
-                         model_->prior.posteriors[i].mean().b);
+  for (size_t i = 0; i < model_->prior.size(); ++i) {
+    // Logarithms, because s, a, b and c must be positive too.
+    const FactorParameters prior = model_->prior.posteriors[i].parameters();
+    const std::string name = fmt::format("the prior of factor '{}'", model_->prior.factors[i].name);
+    tensors.emplace_back(name, prior.components.m);
+    for (const torch::Tensor& positive :
+         {prior.components.s, prior.components.a, prior.components.b, prior.counts})
+      tensors.emplace_back(name, torch::log(positive));
+  }
   if (const std::string name = first_not_finite(tensors); !name.empty())
     throw Error({.doing = "saving a checkpoint of",
                  .object = folder_.path.string(),
                  .found = fmt::format("NaN or infinity in {}", name),
                  .expected = "finite numbers",
                  .cause = "the last good checkpoint is untouched"});
+  metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
   write_checkpoint(folder_.state(), *model_, adam_, named_, progress_);
   write_model(folder_.model(), *model_);
@@ -531,7 +548,6 @@ bool Trainer::run() {
       if (progress_.phase == Phase::pretrain) pretrain_step();
       if (progress_.phase == Phase::initialise) initialise_step();
       if (progress_.phase == Phase::joint) joint_step();
-      ++progress_.step;
       const auto due = [&](int64_t every) {
         return every > 0 && (progress_.step % every == 0 || progress_.step == steps);
       };

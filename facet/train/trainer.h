@@ -26,8 +26,8 @@ namespace facet {
 /// Averages over the steps since the last report.
 struct StepReport {
   Phase phase = Phase::pretrain;
-  int64_t step = 0, phase_steps = 0;        ///< done, and in all, of this phase
-  int64_t total_step = 0, total_steps = 0;  ///< over all phases
+  int64_t step = 0, phase_steps = 0;  ///< done, and in all, of this phase
+  int64_t total_step = 0;             ///< done over all phases
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
   double gradient_norm = 0, learning_rate = 0, kl_weight = 0, step_size = 0;
   double label_weight = 0;

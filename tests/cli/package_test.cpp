@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/data/image_file.h"
+#include "paths.h"
 #include "tests/cli/run_program.h"
 
 namespace facet {

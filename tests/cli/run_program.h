@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "facet/core/file.h"
+#include "paths.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {

@@ -7,22 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "tests/files.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// While it lives no file can grow past `bytes`: to the writer, a full disk.
 class FullDisk {
@@ -47,20 +38,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder))
     names.push_back(entry.path().filename().string());
   return names;
-}
-
-std::string gzip(const std::string& plain) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, plain.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
-  stream.avail_in = static_cast<uInt>(plain.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
 }
 
 class File : public testing::Test {

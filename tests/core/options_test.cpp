@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "tests/files.h"
 
 namespace facet {
 namespace {
@@ -48,16 +49,6 @@ Bicycle read(const std::string& text) {
   Bicycle bicycle;
   read_options(bicycle, parse_config(text, "bike.json"), "bike.json");
   return bicycle;
-}
-
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// The message contains every part.

@@ -9,6 +9,7 @@
 #include "facet/core/file.h"
 #include "facet/data/image_file.h"
 #include "facet/data/portraits.h"
+#include "tests/files.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -19,16 +20,6 @@ namespace fs = std::filesystem;
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
   const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class ImportIdx : public testing::Test {

@@ -11,6 +11,7 @@
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/model/model_file.h"
+#include "tests/files.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -30,16 +31,6 @@ Pack small_pack() {
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
   const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class PackFile : public testing::Test {
