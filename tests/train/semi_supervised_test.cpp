@@ -172,6 +172,7 @@ TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
   TemporaryFolder folder;
   Config config = small_config();
   config.data.portraits.count = 1200;
+  config.model.network.channels = {8, 16};
   config.model.factors[0] = {"backdrop", 5, 3, "background", {}};
   config.train.pretrain.steps = 100;
   config.train.joint.steps = 900;
@@ -184,7 +185,7 @@ TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
   const PropertyAgreement* own = evaluation.factors[0].best();
   ASSERT_NE(own, nullptr);
   EXPECT_EQ(own->property, "background");
-  EXPECT_GT(own->accuracy, 0.9);  // five values: chance is 0.2
+  EXPECT_GT(own->accuracy, 0.8);  // five values: chance is 0.2
   // The names of values travel with the model.
   const auto read = read_model(folder / "run" / "model.safetensors");
   EXPECT_EQ(read->prior.factors[0].component_of("pink"), 2);
