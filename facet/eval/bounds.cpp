@@ -60,24 +60,117 @@ std::vector<int64_t> components_of_labels(std::vector<int64_t> labels, const Pro
   return labels;
 }
 
-std::vector<PropertyAgreement> agreements(const torch::Tensor& codes, const torch::Tensor& labels,
-                                          const FactorOptions& factor,
-                                          const std::vector<Property>& properties) {
-  std::vector<PropertyAgreement> result;
-  const std::vector<int64_t> clusters = to_vector(codes);
-  for (size_t p = 0; p < properties.size(); ++p) {
-    std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
-    const bool own = factor.named() && factor.property == properties[p].name;
-    if (own) classes = components_of_labels(classes, properties[p], factor);
-    if (std::all_of(classes.begin(), classes.end(), [](int64_t label) { return label < 0; }))
-      continue;
-    const auto class_count = std::max(static_cast<int64_t>(properties[p].values.size()),
-                                      static_cast<int64_t>(factor.values.size()));
-    const Contingency table = contingency(clusters, classes, factor.components, class_count);
-    result.push_back({properties[p].name, own ? accuracy(table) : matched_accuracy(table),
-                      normalised_mutual_information(table), purity(table)});
-  }
+/// Share of images whose component is that of their label.
+double accuracy_of_named(const std::vector<int64_t>& codes, const std::vector<int64_t>& labels,
+                         const Property& property, const FactorOptions& factor) {
+  return accuracy(contingency(codes, components_of_labels(labels, property, factor),
+                              factor.components, static_cast<int64_t>(factor.values.size())));
+}
+
+PropertyAgreement agreement(const std::vector<int64_t>& codes, const std::vector<int64_t>& labels,
+                            const FactorOptions& factor, const Property& property) {
+  const auto values = static_cast<int64_t>(property.values.size());
+  const Contingency table = contingency(codes, labels, factor.components, values);
+  const bool own = factor.named() && factor.property == property.name;
+  PropertyAgreement result;
+  result.property = property.name;
+  result.values = values;
+  result.accuracy =
+      own ? accuracy_of_named(codes, labels, property, factor) : matched_accuracy(table);
+  result.nmi = normalised_mutual_information(table);
+  result.purity = purity(table);
+  result.adjusted_rand = adjusted_rand_index(table);
+  result.mutual_information = mutual_information(table);
   return result;
+}
+
+double label_entropy(const std::vector<int64_t>& labels, const Property& property) {
+  std::vector<double> counts(property.values.size(), 0);
+  for (const int64_t label : labels)
+    if (label >= 0) ++counts[static_cast<size_t>(label)];
+  return entropy(counts);
+}
+
+/// The labels of every property that are known for some image, by the property's number.
+std::vector<std::pair<size_t, std::vector<int64_t>>> known_labels(const torch::Tensor& labels) {
+  std::vector<std::pair<size_t, std::vector<int64_t>>> result;
+  for (int64_t p = 0; p < labels.size(1); ++p)
+    if (labels.select(1, p).ge(0).any().item<bool>())
+      result.emplace_back(static_cast<size_t>(p), to_vector(labels.select(1, p)));
+  return result;
+}
+
+/// What has been seen of one factor over the batches.
+struct FactorTally {
+  double kl_z = 0, kl_r = 0;
+  torch::Tensor usage;                ///< summed responsibilities, [K]
+  std::vector<torch::Tensor> codes;   ///< [B] a batch
+  std::vector<torch::Tensor> blocks;  ///< the encoder's means, [B, D] a batch
+
+  void add(const FactorTerms& terms, const torch::Tensor& block) {
+    kl_z += terms.kl_z.sum().item<double>();
+    kl_r += terms.kl_r.sum().item<double>();
+    const torch::Tensor taken = terms.responsibilities.sum(0);
+    usage = usage.defined() ? usage + taken : taken;
+    codes.push_back(terms.responsibilities.argmax(1));
+    blocks.push_back(block);
+  }
+};
+
+constexpr double active_variance = 0.01;
+int64_t count_active(const std::vector<torch::Tensor>& blocks) {
+  const torch::Tensor means = torch::cat(blocks);
+  const torch::Tensor variance = (means - means.mean(0)).square().mean(0);
+  return variance.gt(active_variance).sum().item<int64_t>();
+}
+
+FactorEvaluation evaluate_factor(const FactorTally& tally, const FactorOptions& factor,
+                                 double count) {
+  const torch::Tensor taken = tally.usage.to(torch::kCPU).contiguous();
+  const std::vector<double> weights(taken.data_ptr<double>(),
+                                    taken.data_ptr<double>() + taken.numel());
+  FactorEvaluation result;
+  result.name = factor.name;
+  result.property = factor.property;
+  result.components = factor.components;
+  result.used =
+      std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 1.0; });
+  result.perplexity = perplexity(weights);
+  result.kl_z = tally.kl_z / count;
+  result.kl_r = tally.kl_r / count;
+  result.dimensions = factor.dimensions;
+  result.active_dimensions = count_active(tally.blocks);
+  return result;
+}
+
+/// The gap of the property that every factor has been compared with last.
+PropertyGap newest_gap(const std::vector<FactorEvaluation>& factors, double entropy) {
+  std::vector<double> information;
+  for (const FactorEvaluation& factor : factors)
+    information.push_back(factor.properties.back().mutual_information);
+  const auto most = std::max_element(information.begin(), information.end());
+  return {factors.front().properties.back().property, entropy,
+          information_gap(information, entropy),
+          factors[static_cast<size_t>(most - information.begin())].name};
+}
+
+/// Fills in what the codes of all factors say about the properties and about each other.
+void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& codes,
+                   const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
+                   const std::vector<Property>& properties) {
+  for (const auto& [p, known] : known_labels(labels)) {
+    for (size_t i = 0; i < factors.size(); ++i)
+      result.factors[i].properties.push_back(agreement(codes[i], known, factors[i], properties[p]));
+    if (const double entropy = label_entropy(known, properties[p]); entropy > 0)
+      result.gaps.push_back(newest_gap(result.factors, entropy));
+  }
+  double sum = 0;
+  for (const PropertyGap& gap : result.gaps) sum += gap.gap;
+  if (!result.gaps.empty()) result.mean_gap = sum / static_cast<double>(result.gaps.size());
+  std::vector<int64_t> components;
+  for (const FactorOptions& factor : factors) components.push_back(factor.components);
+  result.dependence = dependence(codes, components);
+  result.mean_dependence = mean_dependence(result.dependence);
 }
 
 }  // namespace
@@ -96,9 +189,8 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   const Key key = Key(options.seed).fold("evaluate");
   const size_t factor_count = model.prior.size();
   double reconstruction = 0;
-  std::vector<double> kl_z(factor_count, 0), kl_r(factor_count, 0);
-  std::vector<torch::Tensor> usage(factor_count), bounds, importance;
-  std::vector<std::vector<torch::Tensor>> codes(factor_count);
+  std::vector<FactorTally> tallies(factor_count);
+  std::vector<torch::Tensor> bounds, importance;
 
   uint64_t batch = 0;
   for (const torch::Tensor& pixels : images.pixels.split(options.batch_size)) {
@@ -113,14 +205,8 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     log_density = log_density / static_cast<double>(options.samples);
     reconstruction += log_density.sum().item<double>();
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
-    for (size_t i = 0; i < factor_count; ++i) {
-      const FactorTerms& factor = terms.factors[i];
-      kl_z[i] += factor.kl_z.sum().item<double>();
-      kl_r[i] += factor.kl_r.sum().item<double>();
-      const torch::Tensor taken = factor.responsibilities.sum(0);
-      usage[i] = usage[i].defined() ? usage[i] + taken : taken;
-      codes[i].push_back(factor.responsibilities.argmax(1));
-    }
+    const auto blocks = model.prior.split(terms.encoding.mean);
+    for (size_t i = 0; i < factor_count; ++i) tallies[i].add(terms.factors[i], blocks[i]);
     if (options.importance > 0)
       importance.push_back(importance_bound(model, x, terms.encoding, options.importance,
                                             batch_key.fold("importance")));
@@ -141,25 +227,14 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     result.importance_standard_error = weighted.error;
     result.importance_samples = options.importance;
   }
+  std::vector<std::vector<int64_t>> codes;
   for (size_t i = 0; i < factor_count; ++i) {
-    const FactorOptions& factor = model.prior.factors[i];
-    const torch::Tensor taken = usage[i].to(torch::kCPU).contiguous();
-    const std::vector<double> weights(taken.data_ptr<double>(),
-                                      taken.data_ptr<double>() + taken.numel());
-    FactorEvaluation evaluation{
-        factor.name,
-        factor.property,
-        factor.components,
-        std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 1.0; }),
-        perplexity(weights),
-        kl_z[i] / count,
-        kl_r[i] / count,
-        {}};
-    evaluation.properties = agreements(torch::cat(codes[i]), images.labels, factor, properties);
-    result.kl_z += evaluation.kl_z;
-    result.kl_r += evaluation.kl_r;
-    result.factors.push_back(std::move(evaluation));
+    result.factors.push_back(evaluate_factor(tallies[i], model.prior.factors[i], count));
+    result.kl_z += result.factors[i].kl_z;
+    result.kl_r += result.factors[i].kl_r;
+    codes.push_back(to_vector(torch::cat(tallies[i].codes)));
   }
+  compare_codes(result, codes, model.prior.factors, images.labels, properties);
   return result;
 }
 
@@ -175,20 +250,41 @@ Json to_json(const Evaluation& evaluation) {
   }
   json["factors"] = Json::array();
   for (const FactorEvaluation& factor : evaluation.factors) {
-    Json entry = {{"name", factor.name}, {"components", factor.components},
-                  {"used", factor.used}, {"perplexity", factor.perplexity},
-                  {"kl_z", factor.kl_z}, {"kl_r", factor.kl_r}};
+    Json entry = {{"name", factor.name},
+                  {"components", factor.components},
+                  {"used", factor.used},
+                  {"perplexity", factor.perplexity},
+                  {"kl_z", factor.kl_z},
+                  {"kl_r", factor.kl_r},
+                  {"dead", factor.dead()},
+                  {"dimensions", factor.dimensions},
+                  {"active_dimensions", factor.active_dimensions}};
     if (const PropertyAgreement* best = factor.best()) {
       entry["property"] = best->property;
       entry["accuracy"] = best->accuracy;
       entry["nmi"] = best->nmi;
       entry["purity"] = best->purity;
+      entry["adjusted_rand"] = best->adjusted_rand;
       for (const PropertyAgreement& agreement : factor.properties)
         entry["properties"][agreement.property] = {
-            {"accuracy", agreement.accuracy}, {"nmi", agreement.nmi}, {"purity", agreement.purity}};
+            {"accuracy", agreement.accuracy},
+            {"nmi", agreement.nmi},
+            {"purity", agreement.purity},
+            {"adjusted_rand", agreement.adjusted_rand},
+            {"mutual_information", agreement.mutual_information}};
     }
     json["factors"].push_back(std::move(entry));
   }
+  if (evaluation.mean_gap) {
+    json["mean_gap"] = *evaluation.mean_gap;
+    for (const PropertyGap& gap : evaluation.gaps)
+      json["gaps"].push_back({{"property", gap.property},
+                              {"entropy", gap.entropy},
+                              {"gap", gap.gap},
+                              {"factor", gap.factor}});
+  }
+  json["mean_dependence"] = evaluation.mean_dependence;
+  json["dependence"] = evaluation.dependence;
   return json;
 }
 

@@ -1,6 +1,6 @@
 // What a model is worth on a split: the bound of eq:test-elbo with its terms, how many components
-// of every factor are in use, how well codes agree with known properties, and an
-// importance-weighted bound.
+// of every factor are in use, how well codes agree with known properties, how much the codes of one
+// factor say about another's, and an importance-weighted bound. docs/measures.md has the formulas.
 #pragma once
 
 #include <optional>
@@ -23,20 +23,39 @@ struct EvaluationOptions {
 /// Agreement of a factor's codes with a property.
 struct PropertyAgreement {
   std::string property;
-  double accuracy = 0, nmi = 0, purity = 0;
+  int64_t values = 0;  ///< of the property
+  /// Of q(r|x) itself where the factor is named by the property; else under the best matching of
+  /// components to values, one to one.
+  double accuracy = 0;
+  double nmi = 0, purity = 0;
+  double adjusted_rand = 0;
+  double mutual_information = 0;  ///< in nats
 };
 
 struct FactorEvaluation {
   std::string name;
   std::string property;  ///< of a named factor; its accuracy is that of q(r|x) itself
   int64_t components = 0;
-  int64_t used = 0;       ///< components that take more than one image in expectation
+  int64_t used = 0;       ///< living components: they take more than one image in expectation
   double perplexity = 0;  ///< of the mean responsibilities
   double kl_z = 0, kl_r = 0;
+  int64_t dimensions = 0;
+  /// Dimensions in which the encoder's mean has a variance over images above 0.01 (the rule of
+  /// Burda et al., 2016).
+  int64_t active_dimensions = 0;
   std::vector<PropertyAgreement> properties;  ///< for every property with known labels
 
+  int64_t dead() const { return components - used; }
   /// A named factor's own property, else the one with the highest NMI; none without labels.
   const PropertyAgreement* best() const;
+};
+
+/// How much of a property is said by one factor alone (the mutual information gap).
+struct PropertyGap {
+  std::string property;
+  double entropy = 0;  ///< of the known labels, in nats
+  double gap = 0;  ///< 0 to 1: the most that a factor says less the second most, over the entropy
+  std::string factor;  ///< the factor that says most
 };
 
 struct Evaluation {
@@ -47,6 +66,11 @@ struct Evaluation {
   std::optional<double> importance_bound, importance_standard_error;
   int64_t importance_samples = 0;
   std::vector<FactorEvaluation> factors;
+  std::vector<PropertyGap> gaps;   ///< for every property with two known values or more
+  std::optional<double> mean_gap;  ///< over those properties
+  /// NMI of the codes of two factors, [I][I], with ones on the diagonal.
+  std::vector<std::vector<double>> dependence;
+  double mean_dependence = 0;  ///< over pairs of different factors; 0 for a single factor
 };
 
 Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Property>& properties,

@@ -27,11 +27,10 @@ Margins margins(const Contingency& table) {
   return result;
 }
 
-double entropy(const std::vector<double>& weights) {
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+/// Pairs among so many items, summed over groups.
+double pairs(const std::vector<double>& sizes) {
   double sum = 0;
-  for (const double weight : weights)
-    if (weight > 0) sum -= weight / total * std::log(weight / total);
+  for (const double size : sizes) sum += 0.5 * size * (size - 1);
   return sum;
 }
 
@@ -85,6 +84,14 @@ Contingency contingency(const std::vector<int64_t>& clusters, const std::vector<
   return table;
 }
 
+double entropy(const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double sum = 0;
+  for (const double weight : weights)
+    if (weight > 0) sum -= weight / total * std::log(weight / total);
+  return sum;
+}
+
 double mutual_information(const Contingency& table) {
   const Margins margin = margins(table);
   double sum = 0;
@@ -100,6 +107,48 @@ double normalised_mutual_information(const Contingency& table) {
   const Margins margin = margins(table);
   const double mean = 0.5 * (entropy(margin.clusters) + entropy(margin.classes));
   return mean > 0 ? mutual_information(table) / mean : 0.0;
+}
+
+double adjusted_rand_index(const Contingency& table) {
+  const Margins margin = margins(table);
+  if (margin.total == 0) return 0.0;
+  double together = 0;
+  for (const auto& row : table) together += pairs({row.begin(), row.end()});
+  const double clusters = pairs(margin.clusters), classes = pairs(margin.classes);
+  const double all = pairs({margin.total});
+  const double chance = all > 0 ? clusters * classes / all : 0.0;
+  const double most = 0.5 * (clusters + classes);
+  // Both are one group, or both all single items: the same partition.
+  return most == chance ? 1.0 : (together - chance) / (most - chance);
+}
+
+double information_gap(const std::vector<double>& information, double entropy) {
+  double best = 0, second = 0;
+  for (const double value : information) {
+    second = std::max(second, std::min(best, value));
+    best = std::max(best, value);
+  }
+  return (best - second) / entropy;
+}
+
+std::vector<std::vector<double>> dependence(const std::vector<std::vector<int64_t>>& codes,
+                                            const std::vector<int64_t>& components) {
+  const size_t factors = codes.size();
+  std::vector<std::vector<double>> result(factors, std::vector<double>(factors, 1.0));
+  for (size_t i = 0; i < factors; ++i)
+    for (size_t j = 0; j < i; ++j)
+      result[i][j] = result[j][i] = normalised_mutual_information(
+          contingency(codes[i], codes[j], components[i], components[j]));
+  return result;
+}
+
+double mean_dependence(const std::vector<std::vector<double>>& dependence) {
+  const size_t factors = dependence.size();
+  double sum = 0;
+  for (size_t i = 0; i < factors; ++i)
+    for (size_t j = 0; j < i; ++j) sum += dependence[i][j];
+  const auto pairs = static_cast<double>(factors * (factors - 1) / 2);
+  return pairs > 0 ? sum / pairs : 0.0;
 }
 
 double purity(const Contingency& table) {

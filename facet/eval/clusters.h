@@ -13,11 +13,31 @@ using Contingency = std::vector<std::vector<int64_t>>;
 Contingency contingency(const std::vector<int64_t>& clusters, const std::vector<int64_t>& classes,
                         int64_t cluster_count, int64_t class_count);
 
+/// Entropy in nats of a distribution given up to a factor.
+double entropy(const std::vector<double>& weights);
+
 /// Mutual information in nats.
 double mutual_information(const Contingency& table);
 
 /// Mutual information over the mean of the two entropies, 0 to 1; 0 where both are single groups.
 double normalised_mutual_information(const Contingency& table);
+
+/// Agreement on pairs of items, corrected for chance (Hubert and Arabie, 1985): 1 for the same
+/// groups, 0 in expectation for random ones of the same sizes, below 0 where it is worse.
+double adjusted_rand_index(const Contingency& table);
+
+/// How much more the best variable says about a property than the second best, as a share of the
+/// property's entropy (the mutual information gap of Chen et al., 2018). A single variable has a
+/// second best of 0. `information` holds one number a variable; the entropy is positive.
+double information_gap(const std::vector<double>& information, double entropy);
+
+/// NMI of the codes of every two factors, [I][I], with ones on the diagonal; codes[i] are one
+/// factor's components of all images, each below components[i].
+std::vector<std::vector<double>> dependence(const std::vector<std::vector<int64_t>>& codes,
+                                            const std::vector<int64_t>& components);
+
+/// The mean over pairs of different factors; 0 for a single factor.
+double mean_dependence(const std::vector<std::vector<double>>& dependence);
 
 /// Share of items in the most frequent class of their cluster; grows with the number of clusters.
 double purity(const Contingency& table);
