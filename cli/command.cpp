@@ -1,7 +1,5 @@
 #include "cli/command.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -51,34 +49,6 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
                  .object = object,
                  .found = text(found),
                  .expected = text(expected) + ", as the model has"});
-}
-
-void print_evaluation(const Evaluation& evaluation) {
-  fmt::print("{} split, {} images, {} sample{} of z an image\n", evaluation.split, evaluation.count,
-             evaluation.samples, evaluation.samples == 1 ? "" : "s");
-  fmt::print("  bound (ELBO) {:10.3f} nats (standard error {:.3f})\n", evaluation.elbo,
-             evaluation.standard_error);
-  fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
-             evaluation.reconstruction, evaluation.kl_z, evaluation.kl_r);
-  if (evaluation.importance_bound)
-    fmt::print("  importance-weighted bound {:.3f} nats (standard error {:.3f}, {} samples)\n",
-               *evaluation.importance_bound, *evaluation.importance_standard_error,
-               evaluation.importance_samples);
-  size_t width = 6;
-  for (const FactorEvaluation& factor : evaluation.factors)
-    width = std::max(width, factor.name.size());
-  fmt::print("  {:<{}}  components used  perplexity   KL[z]   KL[r]  property\n", "factor", width);
-  for (const FactorEvaluation& factor : evaluation.factors) {
-    fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}", factor.name, width,
-               factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r);
-    const PropertyAgreement* best = factor.best();
-    if (best != nullptr && !factor.property.empty())
-      fmt::print("  named {}: accuracy {:.1f} %", best->property, 100 * best->accuracy);
-    else if (best != nullptr)
-      fmt::print("  found {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
-                 100 * best->purity);
-    fmt::print("\n");
-  }
 }
 
 }  // namespace facet

@@ -1,0 +1,112 @@
+// An evaluation as lines for a person: the bound, a table of factors, and what they found.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+
+namespace facet {
+
+namespace {
+
+/// More than these would bury the table of factors; `--json` has them all.
+constexpr size_t most_properties_shown = 12;
+
+void print_bound(const Evaluation& evaluation) {
+  fmt::print("{} split, {} images, {} sample{} of z an image\n", evaluation.split, evaluation.count,
+             evaluation.samples, evaluation.samples == 1 ? "" : "s");
+  fmt::print("  bound (ELBO) {:10.3f} nats (standard error {:.3f})\n", evaluation.elbo,
+             evaluation.standard_error);
+  fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
+             evaluation.reconstruction, evaluation.kl_z, evaluation.kl_r);
+  if (evaluation.importance_bound)
+    fmt::print("  importance-weighted bound {:.3f} nats (standard error {:.3f}, {} samples)\n",
+               *evaluation.importance_bound, *evaluation.importance_standard_error,
+               evaluation.importance_samples);
+}
+
+std::string agreement_text(const FactorEvaluation& factor) {
+  const PropertyAgreement* best = factor.best();
+  if (best == nullptr) return "";
+  if (!factor.property.empty())
+    return fmt::format("  named {}: accuracy {:.1f} %", best->property, 100 * best->accuracy);
+  // A one-to-one matching says little where there are more components than values.
+  if (factor.components == best->values)
+    return fmt::format("  found {} (NMI {:.2f}, matched {:.1f} %)", best->property, best->nmi,
+                       100 * best->accuracy);
+  return fmt::format("  found {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
+                     100 * best->purity);
+}
+
+void print_factors(const Evaluation& evaluation, size_t width) {
+  fmt::print("  {:<{}}  components used  perplexity   KL[z]   KL[r]  property\n", "factor", width);
+  for (const FactorEvaluation& factor : evaluation.factors)
+    fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}{}\n", factor.name, width,
+               factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r,
+               agreement_text(factor));
+}
+
+/// "first 2 of 4, third 1 of 4" for the factors where part is less than whole; empty for none.
+template <class Part, class Whole>
+std::string missing(const Evaluation& evaluation, Part part, Whole whole) {
+  std::string text;
+  for (const FactorEvaluation& factor : evaluation.factors)
+    if (part(factor) < whole(factor))
+      text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", factor.name, part(factor),
+                          whole(factor));
+  return text;
+}
+
+void print_life(const Evaluation& evaluation) {
+  const std::string dead = missing(
+      evaluation, [](const auto& factor) { return factor.used; },
+      [](const auto& factor) { return factor.components; });
+  const std::string inactive = missing(
+      evaluation, [](const auto& factor) { return factor.active_dimensions; },
+      [](const auto& factor) { return factor.dimensions; });
+  fmt::print("  {}\n", dead.empty() ? "no component is dead" : "living components: " + dead);
+  fmt::print("  {}\n", inactive.empty() ? "every latent dimension is active"
+                                        : "active latent dimensions: " + inactive);
+}
+
+void print_gaps(const Evaluation& evaluation) {
+  if (!evaluation.mean_gap) return;
+  if (evaluation.gaps.size() <= most_properties_shown) {
+    size_t property_width = 8;
+    for (const PropertyGap& gap : evaluation.gaps)
+      property_width = std::max(property_width, gap.property.size());
+    fmt::print("  {:<{}}  entropy   gap  said most by\n", "property", property_width);
+    for (const PropertyGap& gap : evaluation.gaps)
+      fmt::print("  {:<{}}  {:>7.2f} {:>5.2f}  {}\n", gap.property, property_width, gap.entropy,
+                 gap.gap, gap.factor);
+  }
+  fmt::print("  mean information gap {:.2f} over {} propert{}\n", *evaluation.mean_gap,
+             evaluation.gaps.size(), evaluation.gaps.size() == 1 ? "y" : "ies");
+}
+
+void print_dependence(const Evaluation& evaluation) {
+  const auto& dependence = evaluation.dependence;
+  if (dependence.size() < 2) return;
+  size_t one = 0, other = 1;
+  for (size_t i = 0; i < dependence.size(); ++i)
+    for (size_t j = i + 1; j < dependence.size(); ++j)
+      if (dependence[i][j] > dependence[one][other]) one = i, other = j;
+  fmt::print("  mean dependence between factors {:.3f} (NMI); most: {} and {} {:.3f}\n",
+             evaluation.mean_dependence, evaluation.factors[one].name,
+             evaluation.factors[other].name, dependence[one][other]);
+}
+
+}  // namespace
+
+void print_evaluation(const Evaluation& evaluation) {
+  size_t width = 6;
+  for (const FactorEvaluation& factor : evaluation.factors)
+    width = std::max(width, factor.name.size());
+  print_bound(evaluation);
+  print_factors(evaluation, width);
+  print_life(evaluation);
+  print_gaps(evaluation);
+  print_dependence(evaluation);
+}
+
+}  // namespace facet
