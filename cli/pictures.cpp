@@ -2,33 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "facet/core/error.h"
 #include "facet/data/image_file.h"
-#include "facet/report/font.h"
 
 namespace facet {
 
 namespace {
-
-constexpr int64_t kCommonSide = 64;    // of an image in a picture
-constexpr int64_t kLargestSide = 256;  // where long labels ask for more
-constexpr int64_t kDecodeAtOnce = 500;
-
-/// Decodes in slices, so that many samples of large images fit into memory.
-template <typename ToPixels>
-torch::Tensor decode_in_slices(Vae& model, const torch::Tensor& z, ToPixels&& to_pixels) {
-  torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& slice : z.split(kDecodeAtOnce))
-    parts.push_back(to_pixels(model.decode(slice), parts.size()).to(torch::kCPU));
-  return torch::cat(parts);
-}
 
 std::string shape_text(const ImageShape& shape) {
   return fmt::format("{}x{} {}", shape.height, shape.width, shape.channels == 1 ? "grey" : "RGB");
@@ -56,62 +38,6 @@ void add_picture_options(CLI::App& command, PictureArguments& arguments) {
   add_device_option(command, arguments.device);
 }
 
-torch::Tensor decode_means(Vae& model, const torch::Tensor& z) {
-  const Likelihood& likelihood = model.likelihood();
-  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t) {
-    return likelihood.to_pixels(likelihood.mean(output));
-  });
-}
-
-torch::Tensor decode_samples(Vae& model, const torch::Tensor& z, const Key& key) {
-  const Likelihood& likelihood = model.likelihood();
-  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t slice) {
-    return likelihood.to_pixels(likelihood.sample(key.fold(slice), output));
-  });
-}
-
-torch::Tensor stretch(const torch::Tensor& numbers, double darkest, double brightest) {
-  const double range = std::max(brightest - darkest, 1e-12);
-  return ((numbers - darkest) * (255 / range)).round().clamp(0, 255).to(torch::kUInt8);
-}
-
-int64_t magnification(const ImageShape& shape, const std::vector<std::string>& labels) {
-  const int64_t side = std::max(shape.height, shape.width);
-  const int64_t common = std::max<int64_t>(1, kCommonSide / side);
-  int64_t widest = 0;
-  for (const std::string& label : labels) widest = std::max(widest, text_width(label) + 1);
-  const int64_t for_labels = (widest + shape.width - 1) / shape.width;
-  return std::max(common, std::min(for_labels, kLargestSide / side));
-}
-
-std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64_t limit) {
-  const torch::Tensor counts = posterior.counts.to(torch::kCPU).contiguous();
-  const double* weight = counts.data_ptr<double>();
-  std::vector<int64_t> order(static_cast<size_t>(counts.size(0)));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return weight[a] > weight[b]; });
-  order.resize(std::min(order.size(), static_cast<size_t>(limit)));
-  return order;
-}
-
-bool is_living(const FactorialMixture& prior, size_t factor, int64_t component) {
-  return prior.held_images(factor)[component].item<double>() > 1.0;
-}
-
-std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component) {
-  return prior.factors[factor].component_name(component) +
-         (is_living(prior, factor, component) ? "" : " (dead)");
-}
-
-std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed) {
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < fixed.size(); ++i)
-    if (fixed[i] >= 0)
-      parts.push_back(prior.factors[i].name + "=" + prior.factors[i].component_name(fixed[i]));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 void add_input_options(CLI::App& command, InputArguments& arguments) {
   CLI::Option* images = command.add_option(
       "images", arguments.images, "PNG or JPEG files, or SPLIT:INDEX for images of the run's data");
@@ -128,13 +54,9 @@ void add_input_options(CLI::App& command, InputArguments& arguments) {
 
 std::vector<std::string> InputImages::names(const InputArguments& arguments) {
   std::vector<std::string> names = arguments.images;
-  if (!arguments.split.empty()) {
-    // Spread over the split: data sets come sorted by class often enough.
-    const int64_t available = images_of(arguments.split).count();
-    const int64_t count = std::min(arguments.count, available);
-    for (int64_t n = 0; n < count; ++n)
-      names.push_back(fmt::format("{}:{}", arguments.split, n * available / count));
-  }
+  if (!arguments.split.empty())
+    for (const int64_t index : spread_indices(images_of(arguments.split).count(), arguments.count))
+      names.push_back(fmt::format("{}:{}", arguments.split, index));
   if (names.empty())
     throw Error({.doing = "choosing images",
                  .found = "none",
@@ -186,24 +108,6 @@ const ImageSet& InputImages::images_of(const std::string& split) {
 
 std::string short_name(const std::string& name) {
   return std::filesystem::path(name).stem().string();
-}
-
-Encoding encode_pixels(Vae& model, const torch::Tensor& pixels) {
-  torch::NoGradGuard no_gradient;
-  return model.encode(model.likelihood().from_pixels(pixels.to(model.device())));
-}
-
-void write_samples(Vae& model, const SampleOptions& options, const std::filesystem::path& path) {
-  const Key key = Key(options.seed).fold("samples");
-  const torch::Tensor z = sample_latents(key, model.prior, options.count, options.fixed).z;
-  GridOptions grid;
-  grid.columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
-  grid.scale = magnification(model.shape());
-  grid.title = fixed_label(model.prior, options.fixed);
-  write_png(path,
-            draw_grid(to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
-                                                    : decode_means(model, z)),
-                      grid));
 }
 
 }  // namespace facet

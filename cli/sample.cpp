@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/pictures.h"
+#include "facet/data/image_file.h"
 #include "facet/model/editing.h"
 
 namespace facet {
@@ -17,12 +18,11 @@ struct SampleArguments : PictureArguments {
 
 void run_sample(const SampleArguments& arguments) {
   const LoadedRun run = load_run(arguments.run, choose_device(arguments.device));
-  write_samples(*run.model,
-                {.count = arguments.count,
-                 .seed = arguments.seed,
-                 .fixed = parse_fixed(run.model->prior, arguments.fixed),
-                 .draw_pixels = arguments.pixels == "sample"},
-                arguments.output);
+  const SampleOptions options{.count = arguments.count,
+                              .seed = arguments.seed,
+                              .fixed = parse_fixed(run.model->prior, arguments.fixed),
+                              .draw_pixels = arguments.pixels == "sample"};
+  write_png(arguments.output, draw(sample_figure(*run.model, options)));
   fmt::print("{} samples in {}\n", arguments.count, arguments.output);
 }
 

@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/pictures.h"
 #include "cli/progress.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/data/image_file.h"
+#include "facet/report/figures.h"
 #include "facet/train/trainer.h"
 
 namespace facet {
@@ -93,7 +94,7 @@ void finish_run(Trainer& trainer, const Pack& pack, const Config& config, const 
   const ImageSet images = select_images(pack, {parse_split(split)}, config.data, false, device);
   const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split, {});
   write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
-  write_samples(trainer.model(), {}, folder.samples());
+  write_png(folder.samples(), draw(sample_figure(trainer.model(), {})));
   print_evaluation(evaluation);
   fmt::print("run       {}\nsamples   {}\n", folder.path.string(), folder.samples().string());
 }

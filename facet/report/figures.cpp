@@ -1,0 +1,349 @@
+#include "facet/report/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "facet/core/error.h"
+#include "facet/prior/dirichlet.h"
+#include "facet/report/font.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t kCommonSide = 64;    // of an image in a picture
+constexpr int64_t kLargestSide = 256;  // where long labels ask for more
+constexpr int64_t kDecodeAtOnce = 500;
+constexpr size_t kMostCombinations = 64;
+constexpr int64_t kBlocksInARow = 4;
+
+/// Decodes in slices, so that many samples of large images fit into memory.
+template <typename ToPixels>
+torch::Tensor decode_in_slices(Vae& model, const torch::Tensor& z, ToPixels&& to_pixels) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& slice : z.split(kDecodeAtOnce))
+    parts.push_back(to_pixels(model.decode(slice), parts.size()).to(torch::kCPU));
+  return torch::cat(parts);
+}
+
+/// Numbers [...] as U8 with `darkest` black and `brightest` white.
+torch::Tensor stretch(const torch::Tensor& numbers, double darkest, double brightest) {
+  const double range = std::max(brightest - darkest, 1e-12);
+  return ((numbers - darkest) * (255 / range)).round().clamp(0, 255).to(torch::kUInt8);
+}
+
+/// The components of one cell: what is held everywhere, and the cell's own two.
+std::vector<int64_t> held_in_cell(std::vector<int64_t> fixed, const Axis& rows, size_t row,
+                                  const Axis& columns, size_t column) {
+  fixed[rows.factor] = rows.components[row];
+  fixed[columns.factor] = columns.components[column];
+  return fixed;
+}
+
+/// Latent vectors of all cells in reading order, `count` draws each, [rows * columns * count, Z].
+torch::Tensor cell_latents(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
+                           const Axis& rows, const Axis& columns, int64_t count, const Key& key) {
+  std::vector<torch::Tensor> z;
+  for (size_t row = 0; row < rows.components.size(); ++row)
+    for (size_t column = 0; column < columns.components.size(); ++column)
+      z.push_back(
+          sample_latents(key, prior, count, held_in_cell(fixed, rows, row, columns, column)).z);
+  return torch::cat(z);
+}
+
+/// Labels, columns and magnification for two factors.
+GridOptions axis_layout(const Vae& model, const Axis& rows, const Axis& columns) {
+  GridOptions layout;
+  for (const int64_t k : rows.components)
+    layout.row_labels.push_back(component_label(model.prior, rows.factor, k));
+  for (const int64_t k : columns.components)
+    layout.column_labels.push_back(component_label(model.prior, columns.factor, k));
+  layout.columns = static_cast<int64_t>(columns.components.size());
+  layout.scale = magnification(model.shape(), layout.column_labels);
+  return layout;
+}
+
+std::string axis_title(const FactorialMixture& prior, const Axis& rows, const Axis& columns,
+                       const std::vector<int64_t>& fixed) {
+  const std::string held = fixed_label(prior, fixed);
+  return fmt::format("{} down, {} across{}{}", prior.factors[rows.factor].name,
+                     prior.factors[columns.factor].name, held.empty() ? "" : "; ", held);
+}
+
+/// Every choice of components of the named factors that are not held already.
+std::vector<std::vector<int64_t>> named_combinations(const FactorialMixture& prior,
+                                                     const std::vector<int64_t>& fixed) {
+  std::vector<std::vector<int64_t>> all = {fixed};
+  bool any = false;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (!prior.factors[i].named()) continue;
+    any = true;
+    if (fixed[i] >= 0) continue;
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& combination : all)
+      for (int64_t k = 0; k < prior.factors[i].components; ++k) {
+        longer.push_back(combination);
+        longer.back()[i] = k;
+      }
+    all = std::move(longer);
+    if (all.size() > kMostCombinations)
+      throw Error({.doing = "drawing combinations of named factors",
+                   .found = fmt::format("{} and more", all.size()),
+                   .expected = fmt::format("at most {}", kMostCombinations),
+                   .cause = "--fix name=value holds a factor"});
+  }
+  if (!any)
+    throw Error({.doing = "drawing combinations of named factors",
+                 .found = "a model without named factors",
+                 .expected = "a factor with a property",
+                 .cause = "--rows NAME --cols NAME draws any two factors"});
+  return all;
+}
+
+/// "with, smiling": the named factors' values.
+std::string combination_label(const FactorialMixture& prior,
+                              const std::vector<int64_t>& combination) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.factors[i].named()) values.push_back(prior.factors[i].component_name(combination[i]));
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+std::string combination_title(const FactorialMixture& prior, std::vector<int64_t> fixed) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (!prior.factors[i].named()) continue;
+    names.push_back(prior.factors[i].name);
+    fixed[i] = -1;  // the columns say it
+  }
+  const std::string also = fixed_label(prior, fixed);
+  return fmt::format("{}; a row holds all else{}{}", fmt::join(names, ", "),
+                     also.empty() ? "" : ", ", also);
+}
+
+/// Images of one component: mean [C, H, W] and variance of its samples and the first of them.
+struct Cluster {
+  torch::Tensor mean, variance, samples;
+};
+
+Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t count,
+                       const Key& key) {
+  std::vector<int64_t> fixed(model.prior.size(), -1);
+  fixed[factor] = component;
+  // One key for all components: rows differ in the component and in nothing else.
+  const torch::Tensor pixels =
+      decode_means(model, sample_latents(key, model.prior, count, fixed).z);
+  const torch::Tensor numbers = pixels.to(torch::kFloat32);
+  return {numbers.mean(0), numbers.var(0, /*unbiased=*/false), pixels.narrow(0, 0, kShownSamples)};
+}
+
+/// Standard deviations of pixels in grey levels of 255, [B, C, H, W] on the CPU.
+torch::Tensor deviations(Vae& model, const torch::Tensor& output) {
+  const Likelihood& likelihood = model.likelihood();
+  const torch::Tensor ends =
+      likelihood.from_pixels(torch::tensor({0, 255}, torch::TensorOptions().dtype(torch::kUInt8)));
+  const double units = (ends[1] - ends[0]).item<double>();
+  return likelihood.deviation(output).to(torch::kCPU) * (255 / units);
+}
+
+}  // namespace
+
+Image draw(const Figure& figure) { return draw_grid(figure.cells, figure.layout); }
+
+torch::Tensor decode_means(Vae& model, const torch::Tensor& z) {
+  const Likelihood& likelihood = model.likelihood();
+  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t) {
+    return likelihood.to_pixels(likelihood.mean(output));
+  });
+}
+
+torch::Tensor decode_samples(Vae& model, const torch::Tensor& z, const Key& key) {
+  const Likelihood& likelihood = model.likelihood();
+  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t slice) {
+    return likelihood.to_pixels(likelihood.sample(key.fold(slice), output));
+  });
+}
+
+Encoding encode_pixels(Vae& model, const torch::Tensor& pixels) {
+  torch::NoGradGuard no_gradient;
+  return model.encode(model.likelihood().from_pixels(pixels.to(model.device())));
+}
+
+int64_t magnification(const ImageShape& shape, const std::vector<std::string>& labels) {
+  const int64_t side = std::max(shape.height, shape.width);
+  const int64_t common = std::max<int64_t>(1, kCommonSide / side);
+  int64_t widest = 0;
+  for (const std::string& label : labels) widest = std::max(widest, text_width(label) + 1);
+  const int64_t for_labels = (widest + shape.width - 1) / shape.width;
+  return std::max(common, std::min(for_labels, kLargestSide / side));
+}
+
+std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64_t limit) {
+  const torch::Tensor counts = posterior.counts.to(torch::kCPU).contiguous();
+  const double* weight = counts.data_ptr<double>();
+  std::vector<int64_t> order(static_cast<size_t>(counts.size(0)));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return weight[a] > weight[b]; });
+  order.resize(std::min(order.size(), static_cast<size_t>(limit)));
+  return order;
+}
+
+bool is_living(const FactorialMixture& prior, size_t factor, int64_t component) {
+  return prior.held_images(factor)[component].item<double>() > 1.0;
+}
+
+std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component) {
+  return prior.factors[factor].component_name(component) +
+         (is_living(prior, factor, component) ? "" : " (dead)");
+}
+
+std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < fixed.size(); ++i)
+    if (fixed[i] >= 0)
+      parts.push_back(prior.factors[i].name + "=" + prior.factors[i].component_name(fixed[i]));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<int64_t> spread_indices(int64_t available, int64_t count) {
+  std::vector<int64_t> indices;
+  count = std::min(count, available);
+  for (int64_t n = 0; n < count; ++n) indices.push_back(n * available / count);
+  return indices;
+}
+
+Figure sample_figure(Vae& model, const SampleOptions& options) {
+  const Key key = Key(options.seed).fold("samples");
+  const torch::Tensor z = sample_latents(key, model.prior, options.count, options.fixed).z;
+  GridOptions layout;
+  layout.columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
+  layout.scale = magnification(model.shape());
+  layout.title = fixed_label(model.prior, options.fixed);
+  return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
+                                        : decode_means(model, z)),
+          layout};
+}
+
+Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit) {
+  std::vector<int64_t> heaviest = heaviest_components(prior.posteriors[factor], limit);
+  std::sort(heaviest.begin(), heaviest.end());
+  return {factor, heaviest};
+}
+
+Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
+                      const Axis& columns, int64_t average, uint64_t seed) {
+  const Key key = Key(seed).fold("grid");
+  std::vector<torch::Tensor> cells;
+  for (size_t row = 0; row < rows.components.size(); ++row) {
+    const torch::Tensor pixels =
+        decode_means(model, cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
+                                         columns, average, key));
+    for (const torch::Tensor& cell : pixels.split(average))
+      cells.push_back(stretch(cell.to(torch::kFloat32).mean(0, /*keepdim=*/true), 0, 255));
+  }
+  GridOptions layout = axis_layout(model, rows, columns);
+  layout.title =
+      axis_title(model.prior, rows, columns, fixed) +
+      (average == 1 ? "; one sample a cell" : fmt::format("; mean of {} samples a cell", average));
+  return {to_images(torch::cat(cells)), layout};
+}
+
+Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
+                    const Axis& columns, int64_t blocks, uint64_t seed) {
+  const FactorialMixture& prior = model.prior;
+  const Key key = Key(seed).fold("grid");
+  Figure figure;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const Key block_key = key.fold(static_cast<uint64_t>(block));
+    figure.cells.push_back(draw_grid(
+        to_images(decode_means(model, cell_latents(prior, fixed, rows, columns, 1, block_key))),
+        axis_layout(model, rows, columns)));
+    const torch::Tensor drawn =
+        sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0)).components;
+    std::vector<int64_t> others(prior.size(), -1);
+    for (size_t i = 0; i < prior.size(); ++i)
+      if (i != rows.factor && i != columns.factor)
+        others[i] = drawn[0][static_cast<int64_t>(i)].item<int64_t>();
+    figure.layout.captions.push_back(fixed_label(prior, others));
+  }
+  figure.layout.columns = std::min(blocks, kBlocksInARow);
+  figure.layout.gap = 8;
+  figure.layout.title = axis_title(prior, rows, columns, fixed);
+  return figure;
+}
+
+Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
+                          uint64_t seed) {
+  const FactorialMixture& prior = model.prior;
+  const Key key = Key(seed).fold("grid");
+  const auto combinations = named_combinations(prior, fixed);
+  GridOptions layout;
+  for (const std::vector<int64_t>& combination : combinations)
+    layout.column_labels.push_back(combination_label(prior, combination));
+  std::vector<torch::Tensor> z;
+  for (int64_t row = 0; row < draws; ++row)
+    for (const std::vector<int64_t>& combination : combinations)
+      z.push_back(sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination).z);
+  layout.columns = static_cast<int64_t>(combinations.size());
+  layout.scale = magnification(model.shape(), layout.column_labels);
+  layout.title = combination_title(prior, fixed);
+  return {to_images(decode_means(model, torch::cat(z))), layout};
+}
+
+Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,
+                      int64_t average, uint64_t seed) {
+  const FactorialMixture& prior = model.prior;
+  const Key key = Key(seed).fold("clusters");
+  const torch::Tensor weights = expected_weights(prior.posteriors[factor].counts);
+  std::vector<Cluster> clusters;
+  double largest = 0;
+  GridOptions layout;
+  for (const int64_t component : components) {
+    clusters.push_back(sample_cluster(model, factor, component, average, key));
+    if (is_living(prior, factor, component))  // a dead one's samples are anywhere
+      largest = std::max(largest, clusters.back().variance.max().item<double>());
+    layout.row_labels.push_back(fmt::format("{}  {:.1f} %",
+                                            component_label(prior, factor, component),
+                                            100 * weights[component].item<double>()));
+  }
+  std::vector<torch::Tensor> cells;
+  for (const Cluster& cluster : clusters) {
+    cells.push_back(stretch(cluster.mean, 0, 255).unsqueeze(0));
+    cells.push_back(stretch(cluster.variance, 0, largest).unsqueeze(0));
+    cells.push_back(cluster.samples);
+  }
+  layout.columns = 2 + kShownSamples;
+  layout.column_labels = {"mean", "variance"};
+  layout.column_labels.resize(2 + kShownSamples, "sample");
+  layout.scale = magnification(model.shape());
+  layout.title = fmt::format("components of {}", prior.factors[factor].name);
+  return {to_images(torch::cat(cells)), layout};
+}
+
+Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
+                             const std::vector<std::string>& labels, uint64_t seed) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor z = encode_pixels(model, pixels).mean;
+  const torch::Tensor deviation = deviations(model, model.decode(z));
+  // Stretched between the extremes: deviations have a floor, and differences are what one sees.
+  const auto smallest = deviation.min().item<double>(), largest = deviation.max().item<double>();
+  GridOptions layout;
+  layout.columns = pixels.size(0);
+  layout.scale = magnification(model.shape());
+  layout.row_labels = {"input", "mean",
+                       fmt::format("deviation {:.0f} to {:.0f} of 255", smallest, largest),
+                       "sample"};
+  layout.column_labels = labels;
+  return {
+      to_images(torch::cat({pixels, decode_means(model, z), stretch(deviation, smallest, largest),
+                            decode_samples(model, z, Key(seed).fold("reconstruct"))})),
+      layout};
+}
+
+}  // namespace facet

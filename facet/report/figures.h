@@ -1,0 +1,100 @@
+// Figures of a model: samples, components, grids of factors, combinations of named ones,
+// reconstructions. A figure is its images and how they are labelled; a command draws it as one PNG,
+// the report as a table. All are functions of the model and a seed, so that whoever draws one gets
+// the same images as the command with that seed. Cells of one figure share their random numbers:
+// they differ in what their labels say and in nothing else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "facet/model/vae.h"
+#include "facet/report/picture.h"
+
+namespace facet {
+
+/// Images in reading order with the labels that go with them.
+struct Figure {
+  std::vector<Image> cells;
+  GridOptions layout;
+};
+
+/// The figure as one picture.
+Image draw(const Figure& figure);
+
+/// The means of p(x|z) for z [B, Z], U8 [B, C, H, W] on the CPU.
+torch::Tensor decode_means(Vae& model, const torch::Tensor& z);
+/// A draw from each p(x|z) instead.
+torch::Tensor decode_samples(Vae& model, const torch::Tensor& z, const Key& key);
+/// What the encoder says of U8 pixels [B, C, H, W].
+Encoding encode_pixels(Vae& model, const torch::Tensor& pixels);
+
+/// How much to magnify images: to some 64 pixels a side, and further where labels above or below
+/// them need more room.
+int64_t magnification(const ImageShape& shape, const std::vector<std::string>& labels = {});
+
+/// The `limit` heaviest components of a factor, heaviest first.
+std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64_t limit);
+
+/// Whether a component has taken any image; where not, samples of it show nothing.
+bool is_living(const FactorialMixture& prior, size_t factor, int64_t component);
+
+/// "with", "3", or "3 (dead)".
+std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component);
+
+/// "glasses=with, hair=2" for the factors that are held.
+std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed);
+
+/// `count` indices spread over a set of `available` images, fewer where there are fewer: data sets
+/// come sorted by class often enough.
+std::vector<int64_t> spread_indices(int64_t available, int64_t count);
+
+/// What a sheet of samples shows.
+struct SampleOptions {
+  int64_t count = 64;
+  uint64_t seed = 1;
+  std::vector<int64_t> fixed;  ///< as sample_latents takes them
+  bool draw_pixels = false;    ///< draws of p(x|z) in place of its means
+};
+/// A square sheet of images drawn from the model.
+Figure sample_figure(Vae& model, const SampleOptions& options);
+
+/// A factor and those of its components that are laid out down or across.
+struct Axis {
+  size_t factor = 0;
+  std::vector<int64_t> components;
+};
+/// The `limit` heaviest components in the order of their numbers.
+Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit);
+
+/// The paper's K x K figure: each cell the mean over `average` samples with all else drawn, or held
+/// as `fixed` has it.
+Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
+                      const Axis& columns, int64_t average, uint64_t seed);
+
+/// The paper's first figure: in a block the other factors' parts of z are drawn once, and so is the
+/// part of each row and of each column; a block is their Cartesian product, drawn as one cell.
+Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
+                    const Axis& columns, int64_t blocks, uint64_t seed);
+
+/// A column for every combination of the named factors that `fixed` leaves free, a row for each of
+/// `draws` draws of everything else. An Error without named factors and for too many combinations.
+Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
+                          uint64_t seed);
+
+/// How many samples of a component stand beside their mean and variance.
+inline constexpr int64_t kShownSamples = 5;
+
+/// A row for each component: the mean and the variance of `average` samples and the first of them,
+/// with all other factors drawn from the prior.
+Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,
+                      int64_t average, uint64_t seed);
+
+/// A column for each of the U8 images [B, C, H, W]: the input, the mean, the standard deviation and
+/// a sample of p(x|z) at the mean of q(z|x).
+Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
+                             const std::vector<std::string>& labels, uint64_t seed);
+
+}  // namespace facet
