@@ -1,0 +1,157 @@
+// Drives Debian's Chromium over its DevTools protocol, through the pipe that Chromium offers: no driver program
+// and no package is needed. A page is asked by evaluating expressions in it; keys and files go in as a
+// person's would.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { accessSync, constants } from "node:fs";
+
+const DEADLINE = 15000;
+
+/** The browser's path; null where there is none. */
+export function findBrowser() {
+  for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
+    for (const folder of process.env.PATH.split(delimiter)) {
+      const path = join(folder, name);
+      try {
+        accessSync(path, constants.X_OK);
+        return path;
+      } catch {
+        // Not here.
+      }
+    }
+  }
+  return null;
+}
+
+export function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** One browser with one page. */
+export class Browser {
+  #next = 0;
+  #answers = new Map();
+  #received = "";
+  /** What the page complained about: console errors, uncaught exceptions, refused or failed requests. */
+  complaints = [];
+
+  static async start(path) {
+    const browser = new Browser();
+    browser.folder = mkdtempSync(join(tmpdir(), "facet-browser-"));
+    const options = [
+      "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+      "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
+      "--force-color-profile=srgb", `--user-data-dir=${join(browser.folder, "profile")}`, "about:blank",
+    ];
+    browser.process = spawn(path, options, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    browser.process.stdio[4].setEncoding("utf8");
+    browser.process.stdio[4].on("data", (text) => browser.#receive(text));
+    browser.process.on("exit", () => browser.#answers.forEach(({ reject }) => reject(new Error("the browser has ended"))));
+    const { targetInfos } = await browser.send("Target.getTargets");
+    const { targetId } = targetInfos.find((target) => target.type === "page");
+    browser.session = (await browser.send("Target.attachToTarget", { targetId, flatten: true })).sessionId;
+    await browser.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: browser.folder, eventsEnabled: false });
+    for (const domain of ["Page", "Runtime", "Log", "DOM"]) await browser.send(`${domain}.enable`);
+    return browser;
+  }
+
+  #receive(text) {
+    const messages = (this.#received + text).split("\0");
+    this.#received = messages.pop();
+    for (const message of messages.map((line) => JSON.parse(line))) {
+      if (message.id !== undefined) this.#settle(message);
+      else this.#notice(message);
+    }
+  }
+
+  #settle({ id, result, error }) {
+    const { resolve, reject, method } = this.#answers.get(id);
+    this.#answers.delete(id);
+    if (error) reject(new Error(`${method}: ${error.message}`));
+    else resolve(result);
+  }
+
+  #notice({ method, params }) {
+    if (method === "Runtime.exceptionThrown") this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) {
+      this.complaints.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
+    }
+    if (method === "Log.entryAdded" && params.entry.level === "error") this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+  }
+
+  send(method, params = {}) {
+    const id = ++this.#next;
+    const message = { id, method, params };
+    if (this.session) message.sessionId = this.session;
+    this.process.stdio[3].write(JSON.stringify(message) + "\0");
+    return new Promise((resolve, reject) => this.#answers.set(id, { resolve, reject, method }));
+  }
+
+  /** The value of a JavaScript expression in the page; promises are waited for. */
+  async evaluate(expression) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(`${expression}: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`);
+    return result.value;
+  }
+
+  /** Waits until an expression holds. */
+  async until(expression, deadline = DEADLINE) {
+    const end = Date.now() + deadline;
+    while (!(await this.evaluate(expression))) {
+      if (Date.now() > end) throw new Error(`waited ${deadline / 1000} s in vain for: ${expression}\ncomplaints: ${this.complaints.join("\n")}`);
+      await pause(30);
+    }
+  }
+
+  async open(address) {
+    await this.send("Page.navigate", { url: "about:blank" });
+    await this.send("Page.navigate", { url: address });
+    await this.until("document.readyState === 'complete' && location.protocol === 'http:'");
+  }
+
+  /** Clicks in the middle of an element, as a pointer does: what covers it would get the click. */
+  async click(selector) {
+    const { x, y } = await this.evaluate(`(() => {
+      const node = document.querySelector(${JSON.stringify(selector)});
+      node.scrollIntoView({ block: "center", behavior: "instant" });
+      const area = node.getBoundingClientRect();
+      return { x: area.left + area.width / 2, y: area.top + area.height / 2 };
+    })()`);
+    for (const type of ["mousePressed", "mouseReleased"]) {
+      await this.send("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1 });
+    }
+  }
+
+  /** Presses a key, such as " ", "Tab" or "ArrowRight", where the focus is. */
+  async press(key) {
+    const code = { " ": 32, Tab: 9, Enter: 13, ArrowRight: 39, ArrowLeft: 37, Home: 36, End: 35 }[key];
+    const text = key === " " ? " " : key === "Enter" ? "\r" : undefined;
+    await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, windowsVirtualKeyCode: code, text });
+    await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, windowsVirtualKeyCode: code });
+  }
+
+  async chooseFile(selector, path) {
+    const { root } = await this.send("DOM.getDocument");
+    const { nodeId } = await this.send("DOM.querySelector", { nodeId: root.nodeId, selector });
+    await this.send("DOM.setFileInputFiles", { nodeId, files: [path] });
+  }
+
+  /** The size of the window; a phone also has touch and narrow pages. */
+  async resize(width, height, { phone = false, dark = false, density = 1 } = {}) {
+    await this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: density, mobile: phone });
+    await this.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
+  }
+
+  /** A PNG of what is in the window. */
+  async screenshot() {
+    return Buffer.from((await this.send("Page.captureScreenshot", { format: "png" })).data, "base64");
+  }
+
+  async end() {
+    this.process.kill();
+    await new Promise((resolve) => (this.process.exitCode === null ? this.process.on("exit", resolve) : resolve()));
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}

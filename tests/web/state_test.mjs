@@ -1,0 +1,168 @@
+// The page's rules without a browser: what an address means, and what hold and redraw do.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathOf, ticks, valueRange } from "../../web/curves.mjs";
+import {
+  choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, redrawAll, redrawFactor, toAddress,
+  toRequest, toggleHold, unpacked, withChoice,
+} from "../../web/state.mjs";
+import { onOneAxis, standardNormal } from "../../web/training.mjs";
+
+const model = {
+  latents: 4,
+  factors: [
+    { name: "glasses", named: true, dimensions: 2, components: [{ index: 0, name: "without" }, { index: 1, name: "with" }] },
+    { name: "first", named: false, dimensions: 2, components: [0, 1, 2, 3].map((index) => ({ index, name: String(index) })) },
+  ],
+};
+
+function example() {
+  const state = initialState();
+  state.picture = choose({ ...state.picture, seed: 7, temperature: 0.8 }, "glasses", "with");
+  state.picture = withChoice(state.picture, "first", { component: "3", seed: 17, held: true, offsets: new Map([[0, -1.5], [1, 2]]) });
+  return state;
+}
+
+test("an address can be read by a person", () => {
+  assert.equal(toAddress(example()), "seed=7&t=0.8&glasses=with&first=3@17!~0:-1.5,1:2");
+});
+
+test("a state comes back from its address", () => {
+  const state = example();
+  state.view = "image";
+  state.smooth = true;
+  state.grid = ["glasses", "a,b&c"];
+  state.pinned = choose(state.picture, "glasses", "without");
+  state.upload = { z: [0.5, -1.25, 3, 0], logVariance: [-2, -2, 1, 0], changes: new Map([["glasses", "with"], ["a:b", "c,d"]]), keepOffset: false };
+  const { state: read, faults } = fromAddress("#" + toAddress(state));
+  assert.deepEqual(faults, []);
+  assert.deepEqual(read, state);
+});
+
+test("names may hold any sign, also those with a meaning in addresses", () => {
+  const state = initialState();
+  for (const name of ["seed", ".t", "a&b=c", "x@y!~1:2", "50 %", "__proto__", "ä 🙂", "view", "#"]) {
+    state.picture = choose(state.picture, name, name);
+  }
+  const { state: read, faults } = fromAddress(toAddress(state));
+  assert.deepEqual(faults, []);
+  assert.deepEqual(read.picture, state.picture);
+});
+
+test("what cannot be read is left out and named", () => {
+  const { state, faults } = fromAddress("#seed=-3&t=9&view=nowhere&first=3@x&glasses=with&second=%E0%A4&third=1~0:9&z=!");
+  assert.deepEqual(faults, ["seed=-3", "t=9", "view=nowhere", "first=3@x", "second=%E0%A4", "third=1~0:9", "z=!"]);
+  assert.equal(choiceOf(state.picture, "glasses").component, "with");
+  assert.equal(state.picture.seed, initialState().picture.seed);
+});
+
+test("an empty address is the initial state", () => {
+  assert.deepEqual(fromAddress(""), { state: initialState(), faults: [] });
+});
+
+test("redrawing leaves held factors as they are and chosen components chosen", () => {
+  let { picture } = initialState();
+  picture = toggleHold(choose(picture, "first", "2"), "first");
+  picture = choose(picture, "glasses", "with");
+  const next = redrawAll(picture, 99);
+  assert.equal(next.seed, 99);
+  assert.deepEqual(choiceOf(next, "first"), { component: "2", seed: 1, held: true, offsets: new Map() });
+  assert.deepEqual(choiceOf(next, "glasses"), { ...freeChoice(), component: "with" });
+});
+
+test("a factor that is held without being chosen keeps what was drawn", () => {
+  const next = redrawAll(toggleHold(initialState().picture, "first"), 99);
+  assert.deepEqual(toRequest(next, model).factors, { first: { seed: 1 } });
+});
+
+test("a factor that is let go is redrawn with the others", () => {
+  const held = toggleHold(initialState().picture, "first");
+  assert.deepEqual(redrawAll(toggleHold(held, "first"), 99).factors, new Map());
+});
+
+test("redrawing one factor changes its seed alone", () => {
+  const { picture } = example();
+  const next = redrawFactor(picture, "glasses", 55);
+  assert.deepEqual(choiceOf(next, "first"), choiceOf(picture, "first"));
+  assert.equal(next.seed, picture.seed);
+  assert.deepEqual(choiceOf(next, "glasses"), { ...choiceOf(picture, "glasses"), seed: 55 });
+});
+
+test("another component forgets the place within the old one", () => {
+  const moved = move(choose(initialState().picture, "first", "2"), "first", 1, 1.5);
+  assert.deepEqual(choiceOf(moved, "first").offsets, new Map([[1, 1.5]]));
+  assert.deepEqual(choiceOf(choose(moved, "first", "3"), "first").offsets, new Map());
+});
+
+test("components are asked for by index", () => {
+  assert.deepEqual(toRequest(example().picture, model), {
+    seed: 7, temperature: 0.8,
+    factors: {
+      glasses: { component: 1 },
+      first: { component: 3, seed: 17, offsets: [{ dimension: 0, deviations: -1.5 }, { dimension: 1, deviations: 2 }] },
+    },
+  });
+});
+
+test("a state of another model loses what this one does not have", () => {
+  const state = example();
+  state.picture = choose(choose(state.picture, "hat", "on"), "glasses", "broken");
+  state.grid = ["hat", "glasses"];
+  state.upload = { z: [1], logVariance: [1], changes: new Map(), keepOffset: true };
+  const { state: fit, faults } = fitted(state, model);
+  assert.deepEqual([...fit.picture.factors.keys()], ["first"]);
+  assert.equal(fit.grid, null);
+  assert.equal(fit.upload, null);
+  assert.deepEqual(faults, ["no component 'broken' of glasses", "no factor 'hat'", "an image's code of 1 numbers, where this model has 4"]);
+});
+
+test("differences are told by component, then by the place within", () => {
+  const before = { picture: example().picture, components: { glasses: 1, first: 3 } };
+  const other = redrawFactor(choose(before.picture, "glasses", "without"), "first", 5);
+  assert.deepEqual(differences(before, { picture: other, components: { glasses: 0, first: 3 } }, model), [
+    { name: "glasses", before: "with", after: "without" },
+    { name: "first", before: "3", after: "3, another place within" },
+  ]);
+});
+
+test("numbers are packed as 32-bit floats", () => {
+  const numbers = [0, -1.5, 3 * 2 ** 40, Math.fround(0.1)];
+  assert.deepEqual(unpacked(packed(numbers)), numbers);
+  assert.equal(unpacked("AAAA"), null);
+  assert.equal(unpacked(packed([Infinity])), null);
+});
+
+test("phases follow each other on one axis", () => {
+  const { records, phases } = onOneAxis([
+    { phase: "pretrain", step: 100 }, { phase: "pretrain", step: 200 }, { phase: "initialise", step: 50 }, { phase: "joint", step: 10 },
+  ]);
+  assert.deepEqual(records.map((record) => record.at), [100, 200, 250, 260]);
+  assert.deepEqual(phases.map((phase) => [phase.first, phase.last]), [[0, 200], [200, 250], [250, 260]]);
+});
+
+test("a chart's range leaves out a low start, and nothing else", () => {
+  const [low] = valueRange([-5000, ...Array.from({ length: 50 }, (_, index) => index)]);
+  assert.ok(low > -10);
+  const [all] = valueRange([-5, 0, 5]);
+  assert.ok(all < -5);
+});
+
+test("axes have round marks", () => {
+  assert.deepEqual(ticks(-0.3, 9.7, 5), [0, 2, 4, 6, 8]);
+  assert.deepEqual(ticks(0, 0.25, 5), [0, 0.05, 0.1, 0.15, 0.2, 0.25]);
+});
+
+test("a curve has a gap where a value is missing", () => {
+  const same = (value) => value;
+  assert.equal(pathOf([[0, 1], [1, 2], [2, NaN], [3, 4]], same, same), "M0.0 1.0L1.0 2.0M3.0 4.0");
+});
+
+test("normal numbers have mean 0 and deviation 1 and depend on the seed alone", () => {
+  const numbers = standardNormal(4000, 3);
+  const mean = numbers.reduce((sum, number) => sum + number) / numbers.length;
+  const variance = numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0) / numbers.length;
+  assert.ok(Math.abs(mean) < 5 / Math.sqrt(4000)); // five standard errors
+  assert.ok(Math.abs(variance - 1) < 5 * Math.sqrt(2 / 4000));
+  assert.deepEqual(standardNormal(3, 3), numbers.slice(0, 3));
+  assert.notDeepEqual(standardNormal(3, 4), numbers.slice(0, 3));
+});

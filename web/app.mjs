@@ -1,0 +1,125 @@
+// The page's beginning: reads the address, watches the model, and hands both to the three views. The store
+// is the only place that changes the state; each change goes into the address, so that every picture can
+// be shared and the browser's back button undoes.
+
+import { getModel } from "./api.mjs";
+import { announce, byId, copy, report, show } from "./dom.mjs";
+import { Explore } from "./explore.mjs";
+import { Atlases } from "./factors.mjs";
+import { VIEWS, fitted, fromAddress, toAddress } from "./state.mjs";
+import { TrainingView, sentence } from "./training.mjs";
+import { UploadView } from "./upload.mjs";
+
+const MODEL_INTERVAL = 3000;
+const THEMES = ["auto", "light", "dark"];
+
+const store = {
+  state: fromAddress(location.hash).state,
+  /** @param {boolean} replace for changes in passing, such as those of a moving slider */
+  set(state, replace = false) {
+    this.state = state;
+    const address = "#" + toAddress(state);
+    if (address !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
+    update();
+  },
+};
+
+const explore = new Explore(store);
+const upload = new UploadView(store);
+const training = new TrainingView(store);
+let summary = null;
+
+function update() {
+  const { view } = store.state;
+  for (const name of VIEWS) {
+    show(byId(name), name === view);
+    const tab = byId(`show-${name}`);
+    if (name === view) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  show(byId("waiting"), view !== "training" && summary !== null && !summary.ready);
+  byId("main").classList.toggle("without-model", !summary?.ready);
+  if (view === "explore") explore.update(store.state);
+  if (view === "image") upload.update(store.state);
+  training.update(store.state);
+}
+
+/** Takes the address as the state; says what in it does not fit. */
+function readAddress() {
+  const { state, faults } = fromAddress(location.hash);
+  if (summary?.model) {
+    const fit = fitted(state, summary.model);
+    store.state = fit.state;
+    faults.push(...fit.faults);
+  } else {
+    store.state = state;
+  }
+  if (faults.length > 0) announce(`Left out of the address: ${faults.join("; ")}`, true);
+  update();
+}
+
+/** Asks what is served; when the model has changed everything is drawn anew with the same state. */
+async function watchModel() {
+  try {
+    const next = await getModel();
+    const first = summary === null;
+    const changed = next.model?.version !== summary?.model?.version;
+    summary = next;
+    showSummary();
+    if (changed && next.model) {
+      const atlases = new Atlases(next.model);
+      explore.setModel(next.model, atlases, next.nearest.available);
+      upload.setModel(next.model, atlases, next.limits);
+      training.setModel(next.model);
+    }
+    if (first || changed) readAddress();
+  } catch (error) {
+    report(error);
+  }
+  const settled = summary?.training.state === "finished" || summary?.training.state === "stopped";
+  setTimeout(watchModel, settled ? 5 * MODEL_INTERVAL : MODEL_INTERVAL);
+}
+
+function showSummary() {
+  byId("run").textContent = summary.run;
+  document.title = `${summary.run} – Facet explorer`;
+  byId("status").textContent = summary.training.state;
+  byId("status").className = `status ${summary.training.state}`;
+  byId("status").title = sentence(summary.training);
+  const model = summary.model;
+  byId("model-facts").textContent = model
+    ? `${model.factors.length} factors, ${model.latents} latent numbers, ${model.shape.width} × ${model.shape.height} pixels, ${model.network_parameters.toLocaleString("en")} network parameters. ${summary.program}.`
+    : `${summary.program}.`;
+}
+
+/** The colour theme: the system's, or the one chosen here. */
+function showTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme-name").textContent = theme;
+}
+
+function nextTheme() {
+  const theme = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length];
+  localStorage.setItem("facet-theme", theme);
+  showTheme(theme);
+}
+
+/** The space bar redraws, unless the focus is on something that uses it. */
+function onKey(event) {
+  const busy = event.target.closest("button, input, select, textarea, summary, a, [role=switch]");
+  if (event.key !== " " || busy || event.ctrlKey || event.metaKey || event.altKey || store.state.view !== "explore") return;
+  event.preventDefault();
+  explore.redraw();
+}
+
+for (const name of VIEWS) byId(`show-${name}`).addEventListener("click", () => store.set({ ...store.state, view: name }));
+byId("share").addEventListener("click", () => copy(location.href, "Address of this picture"));
+byId("theme").addEventListener("click", nextTheme);
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address holds the state, not a place of the page
+  byId("main").focus();
+});
+addEventListener("popstate", readAddress);
+addEventListener("keydown", onKey);
+showTheme(THEMES.includes(localStorage.getItem("facet-theme")) ? localStorage.getItem("facet-theme") : "auto");
+watchModel();

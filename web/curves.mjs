@@ -1,0 +1,159 @@
+// Line charts in SVG, drawn by hand: a few curves over training steps, with the phases behind them. The
+// first steps of a bound are so low that they would flatten all that follows; they may leave the chart.
+
+import { drawing, element } from "./dom.mjs";
+
+const WIDTH = 560;
+const HEIGHT = 220;
+const MARGIN = { left: 58, right: 14, top: 24, bottom: 26 };
+
+/**
+ * @typedef {object} Curve
+ * @property {string} name
+ * @property {[number, number][]} points  step and value; a value that is not finite leaves a gap
+ * @property {boolean} [marks]            single marks and no line
+ */
+
+/** Values at which an axis has its marks: round ones. */
+export function ticks(low, high, count) {
+  const rough = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
+  const values = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) values.push(Number(value.toPrecision(12)));
+  return values;
+}
+
+/** The range of values to show: all of them, unless a few early ones are far below the others. */
+export function valueRange(values) {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (sorted.length === 0) return [0, 1];
+  const quantile = (share) => sorted[Math.floor(share * (sorted.length - 1))];
+  let [low, high] = [sorted[0], sorted[sorted.length - 1]];
+  if (high - low > 3 * (quantile(0.97) - quantile(0.1))) {
+    if (quantile(0.1) - low > high - quantile(0.97)) low = quantile(0.1);
+    else high = quantile(0.97);
+  }
+  const space = (high - low || Math.abs(high) || 1) * 0.06;
+  return [low - space, high + space];
+}
+
+export function shortNumber(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
+  if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
+  return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+}
+
+/** The path of a curve; gaps where values are missing. */
+export function pathOf(points, x, y) {
+  let path = "";
+  let drawingLine = false;
+  for (const [step, value] of points) {
+    if (!Number.isFinite(value)) drawingLine = false;
+    else {
+      path += `${drawingLine ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`;
+      drawingLine = true;
+    }
+  }
+  return path;
+}
+
+let charts = 0;
+
+export class Chart {
+  constructor(title, unit) {
+    this.title = title;
+    this.clip = `chart-${++charts}`;
+    this.svg = drawing("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart" });
+    this.legend = element("div", { class: "legend" });
+    this.readout = element("span", { class: "readout number" });
+    this.node = element("figure", { class: "chart-figure" },
+      element("figcaption", {}, element("strong", {}, title), element("span", { class: "note" }, unit), this.readout), this.svg, this.legend);
+    this.svg.addEventListener("pointermove", (event) => this.#point(event));
+    this.svg.addEventListener("pointerleave", () => this.#leave());
+  }
+
+  /**
+   * @param {Curve[]} curves
+   * @param {{name: string, first: number, last: number}[]} phases
+   */
+  update(curves, phases) {
+    this.curves = curves.filter((curve) => curve.points.some(([, value]) => Number.isFinite(value)));
+    const last = Math.max(1, ...phases.map((phase) => phase.last));
+    const [low, high] = valueRange(this.curves.flatMap((curve) => curve.points.map(([, value]) => value)));
+    this.x = (step) => MARGIN.left + ((WIDTH - MARGIN.left - MARGIN.right) * step) / last;
+    this.y = (value) => HEIGHT - MARGIN.bottom - ((HEIGHT - MARGIN.top - MARGIN.bottom) * (value - low)) / (high - low);
+    this.last = last;
+    this.cursor = drawing("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, x1: -9, x2: -9 });
+    this.svg.replaceChildren(this.#clipPath(), ...this.#phases(phases), ...this.#axes(low, high, last), this.#lines(), this.cursor);
+    this.svg.setAttribute("aria-label", `${this.title}: ${this.#summary()}`);
+    this.legend.replaceChildren(...(this.curves.length < 2 ? [] : this.curves.map((curve, index) =>
+      element("span", { class: `key series-${index % 8}` }, curve.name))));
+  }
+
+  #clipPath() {
+    const area = { x: MARGIN.left, y: MARGIN.top, width: WIDTH - MARGIN.left - MARGIN.right, height: HEIGHT - MARGIN.top - MARGIN.bottom };
+    return drawing("clipPath", { id: this.clip }, drawing("rect", area));
+  }
+
+  #phases(phases) {
+    return phases.flatMap((phase, index) => {
+      const [left, right] = [this.x(phase.first), this.x(phase.last)];
+      const area = { x: left, y: MARGIN.top, width: Math.max(0, right - left), height: HEIGHT - MARGIN.top - MARGIN.bottom };
+      const parts = [drawing("rect", { ...area, class: `phase phase-${index % 2}` })];
+      if (right - left > 8 * phase.name.length) {
+        parts.push(drawing("text", { x: left + 4, y: MARGIN.top - 8, class: "phase-name" }, phase.name));
+      }
+      return parts;
+    });
+  }
+
+  #axes(low, high, last) {
+    const bottom = HEIGHT - MARGIN.bottom;
+    const rows = ticks(low, high, 4).flatMap((value) => [
+      drawing("line", { class: "rule", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: this.y(value), y2: this.y(value) }),
+      drawing("text", { class: "tick", x: MARGIN.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, shortNumber(value)),
+    ]);
+    const columns = ticks(0, last, 5).map((step) =>
+      drawing("text", { class: "tick", x: this.x(step), y: bottom + 17, "text-anchor": "middle" }, shortNumber(step)));
+    return [...rows, ...columns];
+  }
+
+  #lines() {
+    const shapes = this.curves.flatMap((curve, index) => {
+      if (!curve.marks) return [drawing("path", { class: `line series-${index % 8}`, d: pathOf(curve.points, this.x, this.y) })];
+      return curve.points.map(([step, value]) => drawing("circle", { class: `mark series-${index % 8}`, cx: this.x(step), cy: this.y(value), r: 4 }));
+    });
+    return drawing("g", { "clip-path": `url(#${this.clip})` }, ...shapes);
+  }
+
+  #summary() {
+    const last = this.curves.map((curve) => {
+      const [step, value] = curve.points.filter((point) => Number.isFinite(point[1])).at(-1);
+      return `${curve.name} ${shortNumber(value)} at step ${step}`;
+    });
+    return last.join(", ") || "nothing yet";
+  }
+
+  /** Says the values under the pointer. */
+  #point(event) {
+    if (!this.curves) return;
+    const area = this.svg.getBoundingClientRect();
+    const at = ((event.clientX - area.left) / area.width) * WIDTH;
+    const step = ((at - MARGIN.left) / (WIDTH - MARGIN.left - MARGIN.right)) * this.last;
+    const nearest = (points) => points.reduce((best, point) => (Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best));
+    const values = this.curves.filter((curve) => !curve.marks).map((curve) => nearest(curve.points));
+    if (values.length === 0) return;
+    this.cursor.setAttribute("x1", this.x(values[0][0]));
+    this.cursor.setAttribute("x2", this.x(values[0][0]));
+    const numbers = values.map(([, value]) => (Number.isFinite(value) ? shortNumber(value) : "–"));
+    this.readout.textContent = `step ${values[0][0]}: ${numbers.join(" · ")}`;
+  }
+
+  #leave() {
+    this.readout.textContent = "";
+    this.cursor?.setAttribute("x1", -9);
+    this.cursor?.setAttribute("x2", -9);
+  }
+}

@@ -1,0 +1,106 @@
+// Small helpers for building the page. Texts always go in as text: names come from the user's data.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function filled(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : String(value));
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+/** @param {Record<string, any>} attributes `onclick` and the like are listeners */
+export function element(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+export function drawing(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** One of the symbols in index.html; decoration beside a text. */
+export function icon(name) {
+  return drawing("svg", { class: "icon", "aria-hidden": "true" }, drawing("use", { href: `#icon-${name}` }));
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+export function show(node, visible) {
+  node.hidden = !visible;
+}
+
+let clearing = 0;
+
+/** Says something in the page's polite live region. Errors stay until something else is said. */
+export function announce(text, isError = false) {
+  const region = byId("announcement");
+  clearTimeout(clearing);
+  region.classList.toggle("error", isError);
+  region.textContent = text;
+  if (!isError && text !== "") clearing = setTimeout(() => (region.textContent = ""), 6000);
+}
+
+export function report(error) {
+  console.warn(error);
+  announce(error.message, true);
+}
+
+/** Copies text; where the browser forbids it (an address without https) the text is selected instead. */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    announce(`${what} copied`);
+  } catch {
+    const field = element("textarea", { class: "off-screen", "aria-hidden": "true" });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    announce(copied ? `${what} copied` : `${what} could not be copied: ${text}`, !copied);
+  }
+}
+
+export function pngBlob(base64) {
+  return new Blob([Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))], { type: "image/png" });
+}
+
+/** Hands a PNG to the browser's downloads. */
+export function download(base64, name) {
+  const address = URL.createObjectURL(pngBlob(base64));
+  const link = element("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+/** A file's name from words that may hold anything. */
+export function fileName(words) {
+  const name = words.join("-").replace(/[^\p{L}\p{N}.-]+/gu, "_").slice(0, 80);
+  return (name || "facet") + ".png";
+}
+
+/**
+ * Shows a PNG that was enlarged by repeating pixels: as it is, or with one pixel a pixel, so that the
+ * browser enlarges it smoothly.
+ */
+export async function showPicture(image, base64, scale, smooth) {
+  image.classList.toggle("smooth", smooth);
+  image.src = smooth && scale > 1 ? await reduced(base64, scale) : "data:image/png;base64," + base64;
+  await image.decode();
+}
+
+async function reduced(base64, scale) {
+  const bitmap = await createImageBitmap(pngBlob(base64));
+  const canvas = element("canvas", { width: bitmap.width / scale, height: bitmap.height / scale });
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return canvas.toDataURL();
+}

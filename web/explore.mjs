@@ -1,0 +1,186 @@
+// The first view: one large picture, its factors beside it, and the picture that was pinned to compare with.
+
+import { Newest, generate, nearest } from "./api.mjs";
+import { Combinations } from "./combinations.mjs";
+import { announce, byId, copy, download, element, fileName, report, show, showPicture } from "./dom.mjs";
+import { FactorCard } from "./factors.mjs";
+import { choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice } from "./state.mjs";
+
+/** Pictures are asked for so large that their shorter side has about as many pixels. */
+const DOWNLOAD_SIDE = 512;
+const NEAREST = 8;
+
+/** How often a model's pixels are repeated in pictures to download. */
+export function downloadScale(shape) {
+  return Math.max(1, Math.min(16, Math.floor(DOWNLOAD_SIDE / Math.min(shape.width, shape.height))));
+}
+
+/** Short enough to be read in an address. */
+function newSeed() {
+  return 1 + Math.floor(99999 * Math.random());
+}
+
+/** The picture in words, for those who do not see it. */
+function description(components, model) {
+  const words = model.factors.map((factor) => `${factor.name} ${factor.components[components[factor.name]]?.name ?? "?"}`);
+  return `Generated picture: ${words.join(", ")}`;
+}
+
+export class Explore {
+  constructor(store) {
+    this.store = store;
+    this.cards = [];
+    this.shown = null;
+    this.pinned = null;
+    this.pictures = new Newest(report);
+    this.neighbours = new Newest(report);
+    this.combinations = new Combinations(store);
+    byId("redraw").addEventListener("click", () => this.redraw());
+    byId("pin").addEventListener("click", () => this.pin());
+    byId("unpin").addEventListener("click", () => this.#set({ pinned: null }));
+    byId("swap").addEventListener("click", () => this.#swap());
+    byId("download").addEventListener("click", () => this.#download());
+    byId("copy-command").addEventListener("click", () => copy(byId("command").textContent, "Command"));
+    byId("temperature").addEventListener("input", (event) => this.#temperature(Number(event.target.value)));
+    byId("smooth").addEventListener("click", () => this.#set({ smooth: !store.state.smooth }));
+    byId("nearest").addEventListener("toggle", () => this.#showNearest());
+  }
+
+  setModel(model, atlases, hasNearest) {
+    this.model = model;
+    this.shown = this.pinned = null;
+    this.scale = downloadScale(model.shape);
+    this.cards = model.factors.map((factor) => new FactorCard(factor, atlases, this.#actions()));
+    byId("factors").replaceChildren(...this.cards.map((card) => card.node));
+    this.combinations.setModel(model);
+    show(byId("nearest"), hasNearest);
+  }
+
+  #actions() {
+    const changed = (operation, replace = false) => this.#set({ picture: operation(this.store.state.picture) }, replace);
+    return {
+      choose: (factor, index) => changed((picture) => choose(picture, factor.name, factor.components[index].name)),
+      any: (factor) => changed((picture) => this.#toggleAny(picture, factor)),
+      hold: (factor) => changed((picture) => toggleHold(picture, factor.name)),
+      redraw: (factor) => changed((picture) => redrawFactor(picture, factor.name, newSeed())),
+      move: (factor, dimension, value) => changed((picture) => move(picture, factor.name, dimension, value), true),
+      reset: (factor) => changed((picture) => withChoice(picture, factor.name, { offsets: new Map() })),
+    };
+  }
+
+  /** Draws a chosen component from now on, or chooses the one that was drawn. */
+  #toggleAny(picture, factor) {
+    if (choiceOf(picture, factor.name).component !== null) return choose(picture, factor.name, null);
+    const drawn = factor.components[this.#component(factor)];
+    return drawn ? withChoice(picture, factor.name, { component: drawn.name }) : picture;
+  }
+
+  #component(factor) {
+    return this.shown?.components[factor.name] ?? -1;
+  }
+
+  #set(changes, replace = false) {
+    this.store.set({ ...this.store.state, ...changes }, replace);
+  }
+
+  redraw() {
+    this.#set({ picture: redrawAll(this.store.state.picture, newSeed()) });
+  }
+
+  pin() {
+    this.#set({ pinned: this.store.state.picture });
+    announce("Pinned: changes are now shown beside this picture");
+  }
+
+  #swap() {
+    const { picture, pinned } = this.store.state;
+    this.#set({ picture: pinned, pinned: picture });
+  }
+
+  #temperature(temperature) {
+    this.#set({ picture: { ...this.store.state.picture, temperature } }, true);
+  }
+
+  #download() {
+    if (!this.shown) return;
+    const words = this.model.factors.filter((factor) => factor.named)
+      .map((factor) => `${factor.name}-${factor.components[this.#component(factor)]?.name}`);
+    download(this.shown.png, fileName([...words, `seed-${this.store.state.picture.seed}`]));
+  }
+
+  update(state) {
+    if (!this.model) return;
+    byId("temperature").value = String(state.picture.temperature);
+    byId("temperature").setAttribute("aria-valuetext", temperatureText(state.picture.temperature));
+    byId("temperature-value").textContent = state.picture.temperature.toFixed(2);
+    byId("smooth").setAttribute("aria-checked", String(state.smooth));
+    this.#updateCards(state.picture);
+    this.pictures.request((signal) => this.#draw(state, signal));
+    this.combinations.update(state);
+  }
+
+  #updateCards(picture) {
+    for (const card of this.cards) {
+      const choice = choiceOf(picture, card.factor.name);
+      const chosen = card.factor.components.findIndex((component) => component.name === choice.component);
+      card.update(choice, chosen >= 0 ? chosen : this.#component(card.factor));
+    }
+  }
+
+  /** Asks for the picture and the pinned one, as far as they are not there yet, and shows both. */
+  async #draw(state, signal) {
+    const wanted = [state.picture, state.pinned].map((picture) => picture && { picture, key: pictureKey(picture, this.model) });
+    const known = new Map([this.shown, this.pinned].filter(Boolean).map((result) => [result.key, result]));
+    const missing = wanted.filter((want) => want && !known.has(want.key));
+    if (missing.length > 0) {
+      byId("picture").setAttribute("aria-busy", "true");
+      const answer = await generate(missing.map((want) => toRequest(want.picture, this.model)), this.scale, signal);
+      missing.forEach((want, index) => known.set(want.key, { ...answer.images[index], key: want.key }));
+    }
+    const [shown, pinned] = wanted.map((want) => want && { ...known.get(want.key), picture: want.picture });
+    this.shown = shown;
+    this.pinned = pinned;
+    await showPicture(byId("picture"), shown.png, this.scale, state.smooth);
+    byId("picture").alt = description(shown.components, this.model);
+    byId("picture").setAttribute("aria-busy", "false");
+    byId("command").textContent = shown.command;
+    await this.#compare(state.smooth);
+    this.#updateCards(this.store.state.picture);
+    this.#showNearest();
+    if (missing.length > 0 && byId("announcement").classList.contains("error")) announce("");
+  }
+
+  async #compare(smooth) {
+    const { pinned, shown } = this;
+    byId("stage").classList.toggle("comparing", pinned !== null);
+    for (const id of ["pinned-figure", "differences", "picture-caption"]) show(byId(id), pinned !== null);
+    show(byId("pin"), pinned === null);
+    if (pinned === null) return;
+    await showPicture(byId("pinned-picture"), pinned.png, this.scale, smooth);
+    byId("pinned-picture").alt = "Pinned. " + description(pinned.components, this.model);
+    const rows = differences(pinned, shown, this.model).map((row) =>
+      element("li", {}, element("strong", {}, row.name), ` ${row.before} → ${row.after}`));
+    byId("difference-list").replaceChildren(...(rows.length > 0 ? rows : [element("li", {}, "Both are the same. Change something.")]));
+  }
+
+  #showNearest() {
+    const shown = this.shown;
+    if (!byId("nearest").open || byId("nearest").hidden || !shown || this.neighboursOf === shown.key) return;
+    this.neighbours.request(async (signal) => {
+      const { images } = await nearest(shown.z, NEAREST, signal);
+      this.neighboursOf = shown.key;
+      byId("nearest-images").replaceChildren(...images.map((image) => this.#neighbour(image)));
+    });
+  }
+
+  #neighbour(image) {
+    const labels = Object.entries(image.labels).map(([property, value]) => `${property} ${value}`).join(", ");
+    const alt = `Image ${image.index} of the data, ${labels || "without labels"}`;
+    const picture = element("img", { src: "data:image/png;base64," + image.png, alt, title: alt });
+    return element("figure", {}, picture, element("figcaption", {}, `distance ${image.distance.toFixed(2)}`));
+  }
+}
+
+function temperatureText(temperature) {
+  return `${temperature.toFixed(2)}${temperature === 0 ? ", the mean of every component" : ""}`;
+}

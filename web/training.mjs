@@ -1,0 +1,147 @@
+// The third view: a training run while it runs, from its folder alone. The page asks for the lines of
+// metrics that it has not got, as long as the view is looked at and the run is not finished.
+
+import { Newest, decode, generate, getMetrics } from "./api.mjs";
+import { Chart, shortNumber } from "./curves.mjs";
+import { byId, element, report, show } from "./dom.mjs";
+
+const INTERVAL = 2000;
+const SAMPLES = 24;
+const PHASES = { pretrain: "1 networks", initialise: "2 mixtures", joint: "3 joint" };
+
+/** Records of all phases on one axis of steps. @returns {{records: object[], phases: object[]}} */
+export function onOneAxis(records) {
+  const phases = [];
+  const placed = records.map((record) => {
+    let phase = phases.at(-1);
+    if (phase?.phase !== record.phase) {
+      const first = phase?.last ?? 0;
+      phase = { phase: record.phase, name: PHASES[record.phase] ?? String(record.phase), first, last: first };
+      phases.push(phase);
+    }
+    const at = phase.first + record.step;
+    phase.last = Math.max(phase.last, at);
+    return { ...record, at };
+  });
+  return { records: placed, phases };
+}
+
+/** Numbers of a standard normal distribution, the same ones for a seed. */
+export function standardNormal(count, seed) {
+  let word = seed >>> 0;
+  const uniform = () => {
+    word = (word + 0x6d2b79f5) >>> 0; // the mulberry32 generator
+    let mixed = Math.imul(word ^ (word >>> 15), word | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+  return Array.from({ length: count }, () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()));
+}
+
+export class TrainingView {
+  constructor(store) {
+    this.store = store;
+    this.records = [];
+    this.samples = new Newest(report);
+    this.charts = {
+      elbo: new Chart("Bound", "nats an image, higher is better"),
+      reconstruction: new Chart("Reconstruction", "nats an image"),
+      kl: new Chart("KL terms", "nats an image, what the code costs"),
+      living: new Chart("Living components", "that hold more than one image"),
+    };
+    byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
+    document.addEventListener("visibilitychange", () => this.update(store.state));
+    byId("fresh").addEventListener("click", () => this.#showSamples(++this.seed));
+    this.seed = 1;
+  }
+
+  setModel(model) {
+    this.model = model;
+    this.version = null;
+  }
+
+  update(state) {
+    const looked = state.view === "training" && !document.hidden;
+    if (looked && !this.timer && !this.finished) this.#poll();
+    if (!looked) {
+      clearTimeout(this.timer);
+      this.timer = null;
+    }
+    if (looked && this.model && this.version !== this.model.version) this.#showSamples(++this.seed);
+  }
+
+  async #poll() {
+    this.timer = -1; // asked, and not answered yet
+    try {
+      let metrics;
+      do {
+        metrics = await getMetrics(this.records.length);
+        if (metrics.restarted) this.records = [];
+        this.records.push(...metrics.records);
+      } while (metrics.more);
+      this.#show(metrics);
+      this.finished = metrics.training.state === "finished";
+    } catch (error) {
+      report(error);
+    }
+    const looked = this.store.state.view === "training" && !document.hidden;
+    this.timer = looked && !this.finished ? setTimeout(() => this.#poll(), INTERVAL) : null;
+  }
+
+  #show({ training, living }) {
+    const { records, phases } = onOneAxis(this.records);
+    byId("training-state").textContent = sentence(training);
+    show(byId("no-metrics"), records.length === 0);
+    const steps = records.filter((record) => !record.valid);
+    const valid = records.filter((record) => record.valid);
+    const curve = (name, key) => ({ name, points: steps.map((record) => [record.at, record[key] ?? NaN]) });
+    const marks = (key) => ({ name: "valid", marks: true, points: valid.map((record) => [record.at, record.valid[key] ?? NaN]) });
+    this.charts.elbo.update([{ ...curve("train", "elbo") }, marks("elbo")], phases);
+    this.charts.reconstruction.update([curve("train", "reconstruction"), marks("reconstruction")], phases);
+    this.charts.kl.update([curve("KL[z]", "kl_z"), curve("KL[r]", "kl_r")], phases);
+    const names = [...new Set(steps.flatMap((record) => record.factors?.map((factor) => factor.name) ?? []))];
+    this.charts.living.update(names.map((name) => ({
+      name, points: steps.map((record) => [record.at, record.factors?.find((factor) => factor.name === name)?.living ?? NaN]),
+    })), phases);
+    this.#showLiving(living, steps.at(-1));
+  }
+
+  #showLiving(living, record) {
+    const rows = living.map(({ name, living: count }) => {
+      const components = this.model?.factors.find((factor) => factor.name === name)?.components.length;
+      const factor = record?.factors?.find((candidate) => candidate.name === name);
+      return element("tr", {}, element("th", { scope: "row" }, name),
+        element("td", {}, components ? `${count} of ${components}` : String(count)),
+        element("td", {}, factor ? shortNumber(factor.perplexity) : "–"), element("td", {}, factor ? shortNumber(factor.kl_z) : "–"));
+    });
+    show(byId("living"), rows.length > 0);
+    byId("living-rows").replaceChildren(...rows);
+  }
+
+  /** Draws of the prior; before components are placed, what the networks make of standard normal numbers. */
+  #showSamples(seed) {
+    const model = this.model;
+    if (!model) return;
+    this.version = model.version;
+    this.samples.request(async (signal) => {
+      const { images } = model.placed
+        ? await generate(Array.from({ length: SAMPLES }, (_, index) => ({ seed: 1000 * seed + index })), 1, signal)
+        : await decode(Array.from({ length: SAMPLES }, (_, index) => standardNormal(model.latents, 1000 * seed + index)), 1, signal);
+      byId("samples").replaceChildren(...images.map((image, index) =>
+        element("img", { src: "data:image/png;base64," + image.png, alt: `Sample ${index + 1}` })));
+      byId("samples-note").textContent = model.placed ? "Fresh samples of the model as it is now"
+        : "The mixtures are not placed yet: decoded standard normal numbers";
+    });
+  }
+}
+
+/** How the training stands, in words. */
+export function sentence({ state, phase, step }) {
+  const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}` : "";
+  return {
+    waiting: "Waiting for the first metrics",
+    running: `Training: ${where}`,
+    finished: `Finished after ${where}`,
+    stopped: `Stopped at ${where}; nothing has changed for two minutes`,
+  }[state] ?? state;
+}

@@ -1,0 +1,161 @@
+// The second view: an image of the user's own, what the model sees in it, and the same image with other
+// components. The address holds the image's code, never the image.
+
+import { Newest, edit, encode } from "./api.mjs";
+import { announce, byId, copy, download, element, fileName, report, show, showPicture } from "./dom.mjs";
+import { downloadScale } from "./explore.mjs";
+import { CodeCard } from "./factors.mjs";
+import { componentIndex } from "./state.mjs";
+
+/** Longest side of images that the browser has to convert before they are sent. */
+const LONGEST_SIDE = 1024;
+
+export class UploadView {
+  constructor(store) {
+    this.store = store;
+    this.cards = [];
+    this.encoded = null;
+    this.edits = new Newest(report);
+    this.uploads = new Newest(report);
+    byId("file").addEventListener("change", (event) => this.#take(event.target.files));
+    byId("keep-offset").addEventListener("click", () => this.#change({ keepOffset: !this.store.state.upload.keepOffset }));
+    byId("undo-all").addEventListener("click", () => this.#change({ changes: new Map() }));
+    byId("edited-download").addEventListener("click", () => this.#download());
+    byId("edited-copy").addEventListener("click", () => copy(byId("edited-command").textContent, "Command"));
+    this.#listen();
+  }
+
+  /** Images may be dropped or pasted anywhere on the page. */
+  #listen() {
+    const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+    addEventListener("dragover", (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      document.body.classList.add("dragging");
+    });
+    addEventListener("dragleave", (event) => {
+      if (event.relatedTarget === null) document.body.classList.remove("dragging");
+    });
+    addEventListener("drop", (event) => {
+      document.body.classList.remove("dragging");
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      this.#take(event.dataTransfer.files);
+    });
+    addEventListener("paste", (event) => {
+      if (event.clipboardData.files.length > 0) this.#take(event.clipboardData.files);
+    });
+  }
+
+  setModel(model, atlases, limits) {
+    this.model = model;
+    this.limits = limits;
+    this.scale = downloadScale(model.shape);
+    this.original = null;
+    const actions = { choose: (factor, index) => this.#choose(factor, index), undo: (factor) => this.#choose(factor, null) };
+    this.cards = model.factors.map((factor) => new CodeCard(factor, atlases, actions));
+    byId("code").replaceChildren(...this.cards.map((card) => card.node));
+    if (this.file) this.#encode(this.file);
+  }
+
+  #take(files) {
+    if (files.length === 0 || !this.model) return;
+    this.#encode(files[0]);
+  }
+
+  #encode(file) {
+    this.uploads.request(async (signal) => {
+      announce("Encoding the image …");
+      const encoded = await encode(await this.#sendable(file), this.scale, signal);
+      this.file = file;
+      this.encoded = encoded;
+      this.original = null;
+      const changes = { z: encoded.z, logVariance: encoded.log_variance, changes: new Map(), keepOffset: true };
+      this.store.set({ ...this.store.state, view: "image", upload: changes });
+      announce(encoded.notice ?? "The image is encoded");
+      byId("file").value = "";
+    });
+  }
+
+  /** The file itself where the server can read it; else what the browser makes of it. */
+  async #sendable(file) {
+    const readable = ["image/png", "image/jpeg"].includes(file.type);
+    if (readable && file.size <= this.limits.image_bytes) return file;
+    let bitmap;
+    try {
+      bitmap = await createImageBitmap(file);
+    } catch {
+      throw new Error(`'${file.name}' is not an image that this browser can read`);
+    }
+    const shrink = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+    const canvas = element("canvas", { width: Math.ceil(shrink * bitmap.width), height: Math.ceil(shrink * bitmap.height) });
+    canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  }
+
+  #choose(factor, index) {
+    const changes = new Map(this.store.state.upload.changes);
+    if (index === null || index === this.original[factor.name]) changes.delete(factor.name);
+    else changes.set(factor.name, factor.components[index].name);
+    this.#change({ changes });
+  }
+
+  #change(changes) {
+    const state = this.store.state;
+    this.store.set({ ...state, upload: { ...state.upload, ...changes } });
+  }
+
+  #download() {
+    if (!this.edited) return;
+    const words = [...this.store.state.upload.changes].map(([name, component]) => `${name}-${component}`);
+    download(this.edited.png, fileName(words.length > 0 ? words : ["reconstruction"]));
+  }
+
+  update(state) {
+    if (!this.model) return;
+    const upload = state.upload;
+    show(byId("uploaded"), upload !== null);
+    byId("drop").classList.toggle("compact", upload !== null);
+    if (upload === null) return;
+    byId("keep-offset").setAttribute("aria-checked", String(upload.keepOffset));
+    show(byId("undo-all"), upload.changes.size > 0);
+    if (this.original) this.#updateCards(upload);
+    this.edits.request((signal) => this.#draw(state, signal));
+  }
+
+  /** What was encoded last is only shown with the code that it gave. */
+  #encodedOf(upload) {
+    const same = this.encoded?.z.every((number, index) => Math.fround(number) === Math.fround(upload.z[index]));
+    return same ? this.encoded : null;
+  }
+
+  #updateCards(upload) {
+    const encoded = this.#encodedOf(upload);
+    this.cards.forEach((card, index) => {
+      const name = card.factor.name;
+      const changed = upload.changes.has(name) ? componentIndex(card.factor, upload.changes.get(name)) : null;
+      card.update(this.original[name], changed, encoded?.factors[index].probabilities ?? null);
+    });
+  }
+
+  async #draw(state, signal) {
+    const upload = state.upload;
+    const changes = Object.fromEntries([...upload.changes].map(([name, component]) =>
+      [name, componentIndex(this.model.factors.find((factor) => factor.name === name), component)]));
+    const wanted = [{ changes: {} }, { changes, keep_offset: upload.keepOffset }];
+    const { images } = await edit(upload.z, upload.logVariance, wanted, this.scale, signal);
+    const encoded = this.#encodedOf(upload);
+    this.original = encoded ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component])) : images[0].components;
+    this.edited = images[1];
+    show(byId("input-figure"), encoded !== null);
+    byId("restored").textContent = encoded ? encoded.notice ?? "" :
+      "Restored from the address, which holds the image's code and not the image: choose the image again to see it and its probabilities.";
+    if (encoded) await showPicture(byId("input"), encoded.input, this.scale, state.smooth);
+    await showPicture(byId("reconstruction"), images[0].png, this.scale, state.smooth);
+    await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);
+    byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed yet"
+      : "The image with " + [...upload.changes].map(([name, component]) => `${name} ${component}`).join(", ");
+    byId("edited-command").textContent = images[1].command ?? "";
+    this.#updateCards(this.store.state.upload ?? upload);
+  }
+}
