@@ -3,9 +3,10 @@
 
 import { drawing, element } from "./dom.mjs";
 
-const WIDTH = 560;
-const HEIGHT = 220;
-const MARGIN = { left: 58, right: 14, top: 24, bottom: 26 };
+const HEIGHT = 190;
+const MARGIN = { left: 48, right: 12, top: 24, bottom: 24 };
+/** Curves that may lie on each other are drawn so many pixels apart. */
+const APART = 3;
 
 /**
  * @typedef {object} Curve
@@ -30,10 +31,7 @@ export function valueRange(values) {
   if (sorted.length === 0) return [0, 1];
   const quantile = (share) => sorted[Math.floor(share * (sorted.length - 1))];
   let [low, high] = [sorted[0], sorted[sorted.length - 1]];
-  if (high - low > 3 * (quantile(0.97) - quantile(0.1))) {
-    if (quantile(0.1) - low > high - quantile(0.97)) low = quantile(0.1);
-    else high = quantile(0.97);
-  }
+  if (high - low > 2 * (high - quantile(0.12))) low = quantile(0.12);
   const space = (high - low || Math.abs(high) || 1) * 0.06;
   return [low - space, high + space];
 }
@@ -62,16 +60,20 @@ export function pathOf(points, x, y) {
 let charts = 0;
 
 export class Chart {
-  constructor(title, unit) {
+  /** @param {boolean} apart for curves of small whole numbers, which would hide each other */
+  constructor(title, unit, apart = false) {
     this.title = title;
+    this.apart = apart;
+    this.width = 0;
     this.clip = `chart-${++charts}`;
-    this.svg = drawing("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart" });
+    this.svg = drawing("svg", { role: "img", class: "chart", height: HEIGHT });
     this.legend = element("div", { class: "legend" });
     this.readout = element("span", { class: "readout number" });
     this.node = element("figure", { class: "chart-figure" },
       element("figcaption", {}, element("strong", {}, title), element("span", { class: "note" }, unit), this.readout), this.svg, this.legend);
     this.svg.addEventListener("pointermove", (event) => this.#point(event));
     this.svg.addEventListener("pointerleave", () => this.#leave());
+    new ResizeObserver(() => this.#draw()).observe(this.svg);
   }
 
   /**
@@ -80,20 +82,32 @@ export class Chart {
    */
   update(curves, phases) {
     this.curves = curves.filter((curve) => curve.points.some(([, value]) => Number.isFinite(value)));
-    const last = Math.max(1, ...phases.map((phase) => phase.last));
-    const [low, high] = valueRange(this.curves.flatMap((curve) => curve.points.map(([, value]) => value)));
-    this.x = (step) => MARGIN.left + ((WIDTH - MARGIN.left - MARGIN.right) * step) / last;
-    this.y = (value) => HEIGHT - MARGIN.bottom - ((HEIGHT - MARGIN.top - MARGIN.bottom) * (value - low)) / (high - low);
-    this.last = last;
-    this.cursor = drawing("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, x1: -9, x2: -9 });
-    this.svg.replaceChildren(this.#clipPath(), ...this.#phases(phases), ...this.#axes(low, high, last), this.#lines(), this.cursor);
+    this.phases = phases;
+    this.width = 0;
+    this.#draw();
     this.svg.setAttribute("aria-label", `${this.title}: ${this.#summary()}`);
     this.legend.replaceChildren(...(this.curves.length < 2 ? [] : this.curves.map((curve, index) =>
       element("span", { class: `key series-${index % 8}` }, curve.name))));
   }
 
+  /** Draws for the width that there is, so that letters keep their size on a phone. */
+  #draw() {
+    const width = Math.round(this.svg.clientWidth);
+    if (!this.curves || width < 2 * MARGIN.left || width === this.width) return;
+    this.width = width;
+    const phases = this.phases;
+    const last = Math.max(1, ...phases.map((phase) => phase.last));
+    const values = this.curves.flatMap((curve) => curve.points.map(([, value]) => value));
+    const [low, high] = valueRange(this.apart ? [0, ...values] : values);
+    this.x = (step) => MARGIN.left + ((this.width - MARGIN.left - MARGIN.right) * step) / last;
+    this.y = (value) => HEIGHT - MARGIN.bottom - ((HEIGHT - MARGIN.top - MARGIN.bottom) * (value - low)) / (high - low);
+    this.last = last;
+    this.cursor = drawing("line", { class: "cursor", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, x1: -9, x2: -9 });
+    this.svg.replaceChildren(this.#clipPath(), ...this.#phases(phases), ...this.#axes(low, high, last), this.#lines(), this.cursor);
+  }
+
   #clipPath() {
-    const area = { x: MARGIN.left, y: MARGIN.top, width: WIDTH - MARGIN.left - MARGIN.right, height: HEIGHT - MARGIN.top - MARGIN.bottom };
+    const area = { x: MARGIN.left, y: MARGIN.top - 6, width: this.width - MARGIN.left, height: HEIGHT - MARGIN.top - MARGIN.bottom + 6 };
     return drawing("clipPath", { id: this.clip }, drawing("rect", area));
   }
 
@@ -102,7 +116,7 @@ export class Chart {
       const [left, right] = [this.x(phase.first), this.x(phase.last)];
       const area = { x: left, y: MARGIN.top, width: Math.max(0, right - left), height: HEIGHT - MARGIN.top - MARGIN.bottom };
       const parts = [drawing("rect", { ...area, class: `phase phase-${index % 2}` })];
-      if (right - left > 8 * phase.name.length) {
+      if (right - left > 7 * phase.name.length) {
         parts.push(drawing("text", { x: left + 4, y: MARGIN.top - 8, class: "phase-name" }, phase.name));
       }
       return parts;
@@ -112,7 +126,7 @@ export class Chart {
   #axes(low, high, last) {
     const bottom = HEIGHT - MARGIN.bottom;
     const rows = ticks(low, high, 4).flatMap((value) => [
-      drawing("line", { class: "rule", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: this.y(value), y2: this.y(value) }),
+      drawing("line", { class: "rule", x1: MARGIN.left, x2: this.width - MARGIN.right, y1: this.y(value), y2: this.y(value) }),
       drawing("text", { class: "tick", x: MARGIN.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, shortNumber(value)),
     ]);
     const columns = ticks(0, last, 5).map((step) =>
@@ -122,7 +136,9 @@ export class Chart {
 
   #lines() {
     const shapes = this.curves.flatMap((curve, index) => {
-      if (!curve.marks) return [drawing("path", { class: `line series-${index % 8}`, d: pathOf(curve.points, this.x, this.y) })];
+      const shift = this.apart ? APART * (index - (this.curves.length - 1) / 2) : 0;
+      const place = (value) => this.y(value) - shift;
+      if (!curve.marks) return [drawing("path", { class: `line series-${index % 8}`, d: pathOf(curve.points, this.x, place) })];
       return curve.points.map(([step, value]) => drawing("circle", { class: `mark series-${index % 8}`, cx: this.x(step), cy: this.y(value), r: 4 }));
     });
     return drawing("g", { "clip-path": `url(#${this.clip})` }, ...shapes);
@@ -140,8 +156,8 @@ export class Chart {
   #point(event) {
     if (!this.curves) return;
     const area = this.svg.getBoundingClientRect();
-    const at = ((event.clientX - area.left) / area.width) * WIDTH;
-    const step = ((at - MARGIN.left) / (WIDTH - MARGIN.left - MARGIN.right)) * this.last;
+    const at = ((event.clientX - area.left) / area.width) * this.width;
+    const step = ((at - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right)) * this.last;
     const nearest = (points) => points.reduce((best, point) => (Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best));
     const values = this.curves.filter((curve) => !curve.marks).map((curve) => nearest(curve.points));
     if (values.length === 0) return;

@@ -42,12 +42,18 @@ export function announce(text, isError = false) {
   clearTimeout(clearing);
   region.classList.toggle("error", isError);
   region.textContent = text;
-  if (!isError && text !== "") clearing = setTimeout(() => (region.textContent = ""), 6000);
+  if (!isError && text !== "") clearing = setTimeout(() => (region.textContent = ""), 4000);
 }
 
 export function report(error) {
   console.warn(error);
   announce(error.message, true);
+}
+
+/** A command line that breaks between words only, and can still be copied as one text. */
+export function showCommand(node, command) {
+  const words = command.split(" ").map((word) => element("span", { class: "word" }, word));
+  node.replaceChildren(...words.flatMap((word, index) => (index === 0 ? [word] : [" ", word])));
 }
 
 /** Copies text; where the browser forbids it (an address without https) the text is selected instead. */

@@ -2,7 +2,7 @@
 
 import { Newest, generate, nearest } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
-import { announce, byId, copy, download, element, fileName, report, show, showPicture } from "./dom.mjs";
+import { announce, byId, copy, download, element, fileName, report, show, showCommand, showPicture } from "./dom.mjs";
 import { FactorCard } from "./factors.mjs";
 import { choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice } from "./state.mjs";
 
@@ -143,7 +143,7 @@ export class Explore {
     await showPicture(byId("picture"), shown.png, this.scale, state.smooth);
     byId("picture").alt = description(shown.components, this.model);
     byId("picture").setAttribute("aria-busy", "false");
-    byId("command").textContent = shown.command;
+    showCommand(byId("command"), shown.command);
     await this.#compare(state.smooth);
     this.#updateCards(this.store.state.picture);
     this.#showNearest();

@@ -12,6 +12,10 @@ export function componentLabel(factor, component) {
   return factor.named ? component.name : `component ${component.name}`;
 }
 
+function isBinary(factor) {
+  return factor.named && factor.components.length === 2;
+}
+
 /** The mean pictures of all factors, fetched once for every version of the model. */
 export class Atlases {
   #atlases = new Map();
@@ -54,9 +58,10 @@ function probabilityBar() {
 }
 
 export function percent(probability) {
-  if (probability > 0 && probability < 0.001) return "< 0.1 %";
-  const digits = probability > 0.0995 && probability !== 1 && probability < 0.995 ? 0 : probability >= 0.995 ? 1 : 1;
-  return `${(100 * probability).toFixed(digits)} %`;
+  if (probability < 0.001) return "< 0.1 %";
+  if (probability >= 0.9995) return "100 %";
+  const nearEdge = probability < 0.0995 || probability > 0.9;
+  return `${(100 * probability).toFixed(nearEdge ? 1 : 0)} %`;
 }
 
 /** Two values: a switch between their pictures. */
@@ -211,8 +216,7 @@ export class FactorCard {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
-    const binary = factor.named && factor.components.length === 2;
-    this.values = binary ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
+    this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
     this.directions = new Directions(factor, atlases.model.version,
       (dimension, value) => actions.move(factor, dimension, value), () => actions.reset(factor));
     this.any = small("Any", "any", "Draw the value from the weights that were learned", () => actions.any(factor));
@@ -223,7 +227,7 @@ export class FactorCard {
     }
     this.note = element("span", { class: "note" });
     const heading = element("h3", {}, factor.name);
-    this.node = element("section", { class: factor.named ? "card named" : "card", "aria-label": factor.name },
+    this.node = element("section", { class: isBinary(factor) ? "card binary" : "card", "aria-label": factor.name },
       element("div", { class: "card-head" }, element("div", { class: "card-title" }, heading, this.note),
         element("div", { class: "card-actions" }, this.any, this.hold, this.redraw)),
       this.values.node, this.directions.node);
@@ -253,11 +257,10 @@ export class CodeCard {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
-    const binary = factor.named && factor.components.length === 2;
-    this.values = binary ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
+    this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
     this.note = element("span", { class: "note" });
     this.undo = small("As it was", "undo", "Take the change back", () => actions.undo(factor), { "aria-label": `As it was: ${factor.name}` });
-    this.node = element("section", { class: factor.named ? "card named" : "card", "aria-label": factor.name },
+    this.node = element("section", { class: isBinary(factor) ? "card binary" : "card", "aria-label": factor.name },
       element("div", { class: "card-head" }, element("div", { class: "card-title" }, element("h3", {}, factor.name), this.note),
         element("div", { class: "card-actions" }, this.undo)),
       this.values.node);

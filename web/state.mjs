@@ -38,6 +38,8 @@
 export const VIEWS = ["explore", "image", "training"];
 export const LARGEST_OFFSET = 4;
 const LARGEST_TEMPERATURE = 2;
+/** Below 1, at which rare draws come too: the first picture should show what is typical. */
+const FIRST_TEMPERATURE = 0.7;
 const RESERVED = new Set(["view", "seed", "t", "smooth", "pin", "grid", "z", "var", "edit", "keep"]);
 
 /** @returns {Choice} */
@@ -50,7 +52,7 @@ export function initialState() {
   return {
     view: "explore",
     smooth: false,
-    picture: { seed: 1, temperature: 1, factors: new Map() },
+    picture: { seed: 1, temperature: FIRST_TEMPERATURE, factors: new Map() },
     pinned: null,
     grid: null,
     upload: null,
@@ -159,7 +161,7 @@ function readSeed(text) {
 
 function pictureParts(picture) {
   const parts = [`seed=${picture.seed}`];
-  if (picture.temperature !== 1) parts.push(`t=${picture.temperature}`);
+  parts.push(`t=${picture.temperature}`);
   for (const [name, choice] of picture.factors) parts.push(`${keyOf(name)}=${choiceText(choice)}`);
   return parts;
 }

@@ -47,7 +47,9 @@ export class TrainingView {
       elbo: new Chart("Bound", "nats an image, higher is better"),
       reconstruction: new Chart("Reconstruction", "nats an image"),
       kl: new Chart("KL terms", "nats an image, what the code costs"),
-      living: new Chart("Living components", "that hold more than one image"),
+      living: new Chart("Living components", "that hold more than one image", true),
+      perplexity: new Chart("Perplexity", "components in use, by weight"),
+      factors: new Chart("KL[z] by factor", "nats an image, what each factor tells"),
     };
     byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
     document.addEventListener("visibilitychange", () => this.update(store.state));
@@ -96,13 +98,16 @@ export class TrainingView {
     const valid = records.filter((record) => record.valid);
     const curve = (name, key) => ({ name, points: steps.map((record) => [record.at, record[key] ?? NaN]) });
     const marks = (key) => ({ name: "valid", marks: true, points: valid.map((record) => [record.at, record.valid[key] ?? NaN]) });
-    this.charts.elbo.update([{ ...curve("train", "elbo") }, marks("elbo")], phases);
+    this.charts.elbo.update([curve("train", "elbo"), marks("elbo")], phases);
     this.charts.reconstruction.update([curve("train", "reconstruction"), marks("reconstruction")], phases);
     this.charts.kl.update([curve("KL[z]", "kl_z"), curve("KL[r]", "kl_r")], phases);
     const names = [...new Set(steps.flatMap((record) => record.factors?.map((factor) => factor.name) ?? []))];
-    this.charts.living.update(names.map((name) => ({
-      name, points: steps.map((record) => [record.at, record.factors?.find((factor) => factor.name === name)?.living ?? NaN]),
-    })), phases);
+    const byFactor = (key) => names.map((name) => ({
+      name, points: steps.map((record) => [record.at, record.factors?.find((factor) => factor.name === name)?.[key] ?? NaN]),
+    }));
+    this.charts.living.update(byFactor("living"), phases);
+    this.charts.perplexity.update(byFactor("perplexity"), phases);
+    this.charts.factors.update(byFactor("kl_z"), phases);
     this.#showLiving(living, steps.at(-1));
   }
 

@@ -2,7 +2,7 @@
 // components. The address holds the image's code, never the image.
 
 import { Newest, edit, encode } from "./api.mjs";
-import { announce, byId, copy, download, element, fileName, report, show, showPicture } from "./dom.mjs";
+import { announce, byId, copy, download, element, fileName, report, show, showCommand, showPicture } from "./dom.mjs";
 import { downloadScale } from "./explore.mjs";
 import { CodeCard } from "./factors.mjs";
 import { componentIndex } from "./state.mjs";
@@ -155,7 +155,7 @@ export class UploadView {
     await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);
     byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed yet"
       : "The image with " + [...upload.changes].map(([name, component]) => `${name} ${component}`).join(", ");
-    byId("edited-command").textContent = images[1].command ?? "";
+    showCommand(byId("edited-command"), images[1].command);
     this.#updateCards(this.store.state.upload ?? upload);
   }
 }

@@ -2,10 +2,9 @@
 // and no package is needed. A page is asked by evaluating expressions in it; keys and files go in as a
 // person's would.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { accessSync, constants } from "node:fs";
 
 const DEADLINE = 15000;
 
@@ -150,8 +149,10 @@ export class Browser {
   }
 
   async end() {
-    this.process.kill();
-    await new Promise((resolve) => (this.process.exitCode === null ? this.process.on("exit", resolve) : resolve()));
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    const ended = new Promise((resolve) => this.process.on("exit", resolve));
+    this.session = null;
+    this.send("Browser.close").catch(() => {}); // unlike a signal, waits for its helpers
+    await ended;
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 }
