@@ -12,16 +12,33 @@ namespace {
 
 struct SampleArguments : PictureArguments {
   int64_t count = 64;
-  std::vector<std::string> fixed;
+  std::vector<std::string> fixed, redrawn, temperatures, offsets;
+  bool bare = false;
+  int64_t scale = 0;
   std::string pixels = "mean";
 };
 
+Recipe recipe_of(const SampleArguments& arguments, const FactorialMixture& prior,
+                 const std::vector<int64_t>& fixed) {
+  Recipe recipe = plain_recipe(prior, arguments.seed);
+  for (size_t i = 0; i < fixed.size(); ++i) recipe[i].component = fixed[i];
+  for (const std::string& setting : arguments.redrawn) set_recipe_seed(prior, recipe, setting);
+  for (const std::string& setting : arguments.temperatures)
+    set_recipe_temperature(prior, recipe, setting);
+  for (const std::string& setting : arguments.offsets) add_recipe_offset(prior, recipe, setting);
+  return recipe;
+}
+
 void run_sample(const SampleArguments& arguments) {
   const LoadedRun run = load_run(arguments.run, choose_device(arguments.device));
+  const std::vector<int64_t> fixed = parse_fixed(run.model->prior, arguments.fixed);
   const SampleOptions options{.count = arguments.count,
                               .seed = arguments.seed,
-                              .fixed = parse_fixed(run.model->prior, arguments.fixed),
-                              .draw_pixels = arguments.pixels == "sample"};
+                              .fixed = fixed,
+                              .recipe = recipe_of(arguments, run.model->prior, fixed),
+                              .draw_pixels = arguments.pixels == "sample",
+                              .bare = arguments.bare,
+                              .scale = arguments.scale};
   write_png(arguments.output, draw(sample_figure(*run.model, options)));
   fmt::print("{} samples in {}\n", arguments.count, arguments.output);
 }
@@ -37,6 +54,15 @@ void add_sample_command(CLI::App& program) {
       ->capture_default_str();
   add_repeated_option(*command, "--fix", arguments->fixed,
                       "Hold a factor at a component, name=value");
+  add_repeated_option(*command, "--redraw", arguments->redrawn,
+                      "Draw one factor with another seed, name=SEED");
+  add_repeated_option(*command, "--temperature", arguments->temperatures,
+                      "Distance from the component's mean, 0 to 2, of all factors or name=T");
+  add_repeated_option(*command, "--offset", arguments->offsets,
+                      "Move along a dimension by so many deviations, name:DIMENSION=D");
+  command->add_flag("--bare", arguments->bare, "Images alone: no gaps, title or magnification");
+  command->add_option("--scale", arguments->scale, "Magnify so many times")
+      ->check(CLI::Range(1, 16));
   command
       ->add_option("--pixels", arguments->pixels,
                    "Show the mean of p(x|z), or a sample with its noise")

@@ -26,3 +26,17 @@ if(TCMALLOC_LIBRARY AND NOT FACET_SANITIZE)
 else()
   set(FACET_MALLOC "")
 endif()
+
+# Without cpp-httplib everything but `facet serve` builds. The definitions that the library was built
+# with decide the layout of its classes. Later versions have changed what the server is made from.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(HTTPLIB QUIET cpp-httplib>=0.11 cpp-httplib<0.12)
+endif()
+if(HTTPLIB_FOUND)
+  set(FACET_HTTP_SERVER facet/serve/http_server.cpp)
+  set_source_files_properties(${FACET_HTTP_SERVER} PROPERTIES COMPILE_OPTIONS "${HTTPLIB_CFLAGS_OTHER}")
+else()
+  message(STATUS "cpp-httplib 0.11 not found: building without `facet serve`")
+  set(FACET_HTTP_SERVER facet/serve/http_server_absent.cpp)
+endif()

@@ -27,7 +27,6 @@ constexpr const char* kReading = "reading an image";
 // before memory is taken for it.
 constexpr int64_t kMostInflation = 1032;   // deflate: unpacked bytes for one packed byte
 constexpr int64_t kMostJpegPixels = 2048;  // for one byte: four times one bit for a block of 64
-constexpr int kMostJpegScans = 500;        // real files have about ten; each costs a whole pass
 
 /// As image libraries lay pixels out, and possibly with alpha.
 struct Interleaved {
@@ -59,10 +58,14 @@ Interleaved blank(int64_t height, int64_t width, int64_t channels) {
 }
 
 /// `possible`: whether as many bytes as there are can hold so many pixels.
-void check_size(const fs::path& path, int64_t height, int64_t width, bool possible) {
+void check_size(const fs::path& path, int64_t height, int64_t width, bool possible,
+                const ImageLimits& limits) {
   if (std::min(height, width) < 1 || std::max(height, width) > kLongestImageSide)
     fail(path, fmt::format("{} x {} pixels", height, width),
          fmt::format("1 to {} a side", kLongestImageSide), "is the file damaged?");
+  if (height * width > limits.pixels)
+    fail(path, fmt::format("{} x {} pixels", height, width),
+         fmt::format("at most {} in all", limits.pixels), "make it smaller first");
   if (!possible)
     fail(path, fmt::format("a header that promises {} x {} pixels", height, width),
          "no more than the rest of the file can hold", "is the file damaged or cut short?");
@@ -160,12 +163,12 @@ class PngReader {
   char message_[200] = "out of memory";
 };
 
-Image read_png(const fs::path& path, std::string_view bytes) {
+Image read_png(const fs::path& path, std::string_view bytes, const ImageLimits& limits) {
   PngReader reader(bytes);
   if (!reader.read_header()) fail_damaged(path, "PNG", reader.message());
   const int64_t capacity = static_cast<int64_t>(bytes.size()) * kMostInflation;
   check_size(path, reader.height(), reader.width(),
-             reader.row_bytes() * reader.height() <= capacity);
+             reader.row_bytes() * reader.height() <= capacity, limits);
   if (!reader.prepare()) fail_damaged(path, "PNG", reader.message());
   Interleaved pixels = blank(reader.height(), reader.width(), reader.channels());
   if (!reader.read_rows(pixels)) fail_damaged(path, "PNG", reader.message());
@@ -174,7 +177,7 @@ Image read_png(const fs::path& path, std::string_view bytes) {
 
 class JpegReader {
  public:
-  explicit JpegReader(std::string_view bytes) : bytes_(bytes) {
+  JpegReader(std::string_view bytes, int most_scans) : bytes_(bytes), most_scans_(most_scans) {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
     errors_.error_exit = on_error;
@@ -230,12 +233,14 @@ class JpegReader {
 
   static void on_progress(j_common_ptr info) {
     auto* reader = static_cast<JpegReader*>(info->client_data);
-    if (reader->info_.input_scan_number <= kMostJpegScans) return;
-    std::snprintf(reader->message_, sizeof reader->message_, "more than %d scans", kMostJpegScans);
+    if (reader->info_.input_scan_number <= reader->most_scans_) return;
+    std::snprintf(reader->message_, sizeof reader->message_, "more than %d scans",
+                  reader->most_scans_);
     std::longjmp(reader->after_error_, 1);
   }
 
   std::string_view bytes_;
+  int most_scans_;
   jpeg_decompress_struct info_{};
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
@@ -243,12 +248,13 @@ class JpegReader {
   char message_[JMSG_LENGTH_MAX] = "";
 };
 
-Image read_jpeg(const fs::path& path, std::string_view bytes) {
-  JpegReader reader(bytes);
+Image read_jpeg(const fs::path& path, std::string_view bytes, const ImageLimits& limits) {
+  JpegReader reader(bytes, limits.jpeg_scans);
   if (!reader.read_header()) fail_damaged(path, "JPEG", reader.message());
   check_size(
       path, reader.height(), reader.width(),
-      reader.height() * reader.width() <= static_cast<int64_t>(bytes.size()) * kMostJpegPixels);
+      reader.height() * reader.width() <= static_cast<int64_t>(bytes.size()) * kMostJpegPixels,
+      limits);
   if (!reader.is_grey() && !reader.is_color())
     fail(path,
          fmt::format("a JPEG of {} inks{}", reader.inks(), reader.inks() == 4 ? " (CMYK)" : ""),
@@ -330,11 +336,12 @@ float blended(const Blend& blend, const Value* line, int64_t stride) {
 
 }  // namespace
 
-Image read_image(const fs::path& path) {
-  const std::string bytes = read_text(path, kReading);
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return read_png(path, bytes);
-  if (bytes.starts_with("\xff\xd8\xff")) return read_jpeg(path, bytes);
-  fail(path, bytes.empty() ? "an empty file" : "a file of another kind", "a PNG or JPEG file",
+Image read_image(const fs::path& path) { return decode_image(read_text(path, kReading), path); }
+
+Image decode_image(std::string_view bytes, const fs::path& name, const ImageLimits& limits) {
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return read_png(name, bytes, limits);
+  if (bytes.starts_with("\xff\xd8\xff")) return read_jpeg(name, bytes, limits);
+  fail(name, bytes.empty() ? "an empty file" : "a file of another kind", "a PNG or JPEG file",
        "other formats are to be converted first");
 }
 

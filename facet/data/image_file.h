@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "facet/data/image.h"
 
@@ -14,9 +15,19 @@ namespace facet {
 /// The longest side of a picture that is read or drawn; more is taken for a damaged header.
 inline constexpr int64_t kLongestImageSide = 16384;
 
+/// What a picture may cost that comes from someone else.
+struct ImageLimits {
+  int64_t pixels = kLongestImageSide * kLongestImageSide;
+  int jpeg_scans = 500;  ///< real files have about ten; each costs a whole pass
+};
+
 /// Reads a PNG or JPEG, told apart by its first bytes and not by its name. Grey stays grey, all
 /// else becomes RGB; 16 bits become 8; what is transparent is laid on white.
 Image read_image(const std::filesystem::path& path);
+
+/// The same from the bytes of a file; `name` is for messages.
+Image decode_image(std::string_view bytes, const std::filesystem::path& name,
+                   const ImageLimits& limits = {});
 
 /// The bytes of a PNG file of a grey or RGB image.
 std::string encode_png(const Image& image);

@@ -220,11 +220,18 @@ std::vector<int64_t> spread_indices(int64_t available, int64_t count) {
 
 Figure sample_figure(Vae& model, const SampleOptions& options) {
   const Key key = Key(options.seed).fold("samples");
-  const torch::Tensor z = sample_latents(key, model.prior, options.count, options.fixed).z;
+  const torch::Tensor z = options.recipe.empty()
+                              ? sample_latents(key, model.prior, options.count, options.fixed).z
+                              : draw_recipe(model.prior, options.recipe, options.count).z;
   GridOptions layout;
   layout.columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
-  layout.scale = magnification(model.shape());
-  layout.title = fixed_label(model.prior, options.fixed);
+  layout.scale = options.scale > 0 ? options.scale
+                 : options.bare    ? 1
+                                   : magnification(model.shape());
+  if (options.bare)
+    layout.gap = 0;
+  else
+    layout.title = fixed_label(model.prior, options.fixed);
   return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
                                         : decode_means(model, z)),
           layout};

@@ -10,6 +10,7 @@
 
 #include <torch/torch.h>
 
+#include "facet/model/recipe.h"
 #include "facet/model/vae.h"
 #include "facet/report/picture.h"
 
@@ -56,7 +57,10 @@ struct SampleOptions {
   int64_t count = 64;
   uint64_t seed = 1;
   std::vector<int64_t> fixed;  ///< as sample_latents takes them
+  Recipe recipe;               ///< how to draw instead; none is as `seed` and `fixed` say
   bool draw_pixels = false;    ///< draws of p(x|z) in place of its means
+  bool bare = false;           ///< images alone: no gaps, no title
+  int64_t scale = 0;           ///< magnification; 0 is to some 64 pixels a side, or 1 when bare
 };
 /// A square sheet of images drawn from the model.
 Figure sample_figure(Vae& model, const SampleOptions& options);

@@ -1,0 +1,44 @@
+// The explorer over HTTP, built on cpp-httplib. Whatever clients do, the server goes on: there is a
+// bound on connections, on bytes of a request, on bytes of all requests together and on the time
+// that a request may take to arrive; when connections run out, the one that has been silent longest
+// gives way. No address leads to a file: the page is built into the program.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "facet/serve/explorer.h"
+
+namespace facet {
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";  ///< address to listen at
+  int port = 8080;                 ///< 0 takes a free one
+  /// Names that requests may call the server by, besides localhost, 127.0.0.1, ::1 and `host`:
+  /// pages elsewhere must not reach it by a name of their own that leads here.
+  std::vector<std::string> allowed_hosts;
+  size_t connections = 128;           ///< at once
+  double request_seconds = 20;        ///< for a request to arrive, and for its answer to be taken
+  double idle_seconds = 15;           ///< between the requests of a connection
+  size_t bytes_in_flight = 32 << 20;  ///< of all bodies together
+};
+
+class HttpServer {
+ public:
+  /// Takes the port; an Error where it cannot, or where this build has no server.
+  HttpServer(Explorer& explorer, const HttpOptions& options);
+  ~HttpServer();
+
+  int port() const;
+
+  /// Serves until `stop`, which is asked every 50 milliseconds, says true.
+  void run(const std::function<bool()>& stop);
+
+ private:
+  class Listener;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace facet

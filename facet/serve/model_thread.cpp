@@ -1,0 +1,143 @@
+#include "facet/serve/model_thread.h"
+
+#include <algorithm>
+
+#include "facet/core/random.h"
+#include "facet/report/figures.h"
+#include "facet/serve/message.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t kLargestBatch = 16;  // beyond, a pass takes longer and gains nothing
+constexpr int64_t kTaskRows = 8;       // what a task counts for among rows that wait
+
+}  // namespace
+
+int64_t safe_batch(Vae& model) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor z =
+      standard_normal(Key(1).fold("batch"), {kLargestBatch, model.prior.dimensions()},
+                      torch::TensorOptions().dtype(torch::kFloat64))
+          .to(model.device());
+  const torch::Tensor together = model.decode(z);
+  for (int64_t row = 0; row < kLargestBatch; ++row)
+    if (!model.decode(z.narrow(0, row, 1))[0].equal(together[row])) return 1;
+  return kLargestBatch;
+}
+
+ModelThread::ModelThread(int64_t most_waiting)
+    : most_waiting_(most_waiting), thread_([this] { work(); }) {}
+
+ModelThread::~ModelThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  arrived_.notify_all();
+  thread_.join();
+}
+
+torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
+                                  const torch::Tensor& z) {
+  const auto job = std::make_shared<Job>();
+  job->model = model;
+  job->z = z;
+  const ImageShape& shape = model->shape();
+  job->pixels = torch::empty({z.size(0), shape.channels, shape.height, shape.width}, torch::kUInt8);
+  enqueue(job, z.size(0));
+  job->finished.get_future().get();
+  return job->pixels;
+}
+
+void ModelThread::run(const std::function<void()>& task) {
+  const auto job = std::make_shared<Job>();
+  job->task = task;
+  enqueue(job, kTaskRows);
+  job->finished.get_future().get();
+}
+
+void ModelThread::enqueue(const std::shared_ptr<Job>& job, int64_t rows) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_ || waiting_ + rows > most_waiting_)
+      throw ApiError(503, "too many requests wait for the model; try again in a second");
+    waiting_ += rows;
+    jobs_.push_back(job);
+  }
+  arrived_.notify_one();
+}
+
+/// The first job, and where it decodes all others that decode with the same model.
+std::deque<std::shared_ptr<ModelThread::Job>> ModelThread::next_pass() {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return !jobs_.empty() || ending_; });
+  std::deque<std::shared_ptr<Job>> chosen;
+  if (jobs_.empty()) return chosen;
+  const Job& first = *jobs_.front();
+  for (const auto& job : jobs_) {
+    if (!chosen.empty() && (first.task || job->task || job->model != first.model)) continue;
+    if (static_cast<int64_t>(chosen.size()) <
+        std::max<int64_t>(first.model ? first.model->batch : 1, 1))
+      chosen.push_back(job);
+  }
+  return chosen;
+}
+
+void ModelThread::decode_shares(const std::deque<std::shared_ptr<Job>>& jobs) {
+  const std::shared_ptr<ServedModel> model = jobs.front()->model;
+  const auto count = static_cast<int64_t>(jobs.size());
+  const int64_t share = std::max<int64_t>(1, model->batch / count);
+  std::vector<torch::Tensor> parts;
+  for (const auto& job : jobs)
+    parts.push_back(job->z.narrow(0, job->done, std::min(share, job->left())));
+  const torch::Tensor pixels =
+      decode_means(*model->networks, torch::cat(parts).to(model->networks->device()));
+  int64_t row = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const int64_t rows = parts[i].size(0);
+    jobs[i]->pixels.narrow(0, jobs[i]->done, rows).copy_(pixels.narrow(0, row, rows));
+    jobs[i]->done += rows;
+    row += rows;
+  }
+}
+
+/// Those that are not go to the back of the queue.
+void ModelThread::remove_finished(const std::deque<std::shared_ptr<Job>>& jobs) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& job : jobs) {
+    jobs_.erase(std::find(jobs_.begin(), jobs_.end(), job));
+    if (!job->task && job->left() > 0)
+      jobs_.push_back(job);
+    else
+      waiting_ -= job->task ? kTaskRows : job->z.size(0);
+  }
+}
+
+void ModelThread::work() {
+  for (;;) {
+    const auto jobs = next_pass();
+    if (jobs.empty()) return;
+    std::exception_ptr error;
+    try {
+      if (jobs.front()->task)
+        jobs.front()->task();
+      else
+        decode_shares(jobs);
+    } catch (...) {
+      error = std::current_exception();
+      for (const auto& job : jobs)
+        if (!job->task) job->done = job->z.size(0);
+    }
+    remove_finished(jobs);
+    for (const auto& job : jobs) {
+      if (error)
+        job->finished.set_exception(error);
+      else if (job->task || job->left() == 0)
+        job->finished.set_value();
+    }
+  }
+}
+
+}  // namespace facet

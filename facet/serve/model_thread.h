@@ -1,0 +1,77 @@
+// The one thread that computes with the networks. Requests that wait for it at the same time share
+// a forward pass; in every pass all of them get their share, so that a request for many pictures
+// does not hold up one for a single picture. What may wait is bounded.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <torch/torch.h>
+
+#include "facet/model/vae.h"
+
+namespace facet {
+
+/// A model as it is served.
+struct ServedModel {
+  std::shared_ptr<Vae> networks;  ///< for the model's thread alone, but for what is constant
+  std::string version;
+  /// Pictures in one forward pass; 1 where the machine computes a picture differently in company,
+  /// because it has to be the same as `facet sample` makes.
+  int64_t batch = 1;
+
+  const FactorialMixture& prior() const { return networks->prior; }
+  const ImageShape& shape() const { return networks->shape(); }
+};
+
+/// Finds out how large a batch may be and moves nothing else.
+int64_t safe_batch(Vae& model);
+
+class ModelThread {
+ public:
+  /// `most_waiting` rows of latent vectors may wait; more is an ApiError with status 503.
+  explicit ModelThread(int64_t most_waiting = 512);
+  ModelThread(const ModelThread&) = delete;
+  ModelThread& operator=(const ModelThread&) = delete;
+  ~ModelThread();
+
+  /// The means of p(x|z) for z [B, Z], U8 [B, C, H, W]; waits for them.
+  torch::Tensor decode(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z);
+
+  /// Runs something else that uses the networks, and waits until it is done.
+  void run(const std::function<void()>& task);
+
+ private:
+  struct Job {
+    std::shared_ptr<ServedModel> model;
+    torch::Tensor z;             // [B, Z]
+    torch::Tensor pixels;        // [B, C, H, W], filled from the first row on
+    int64_t done = 0;            // rows
+    std::function<void()> task;  // in place of all that
+    std::promise<void> finished;
+
+    int64_t left() const { return z.size(0) - done; }
+  };
+
+  void enqueue(const std::shared_ptr<Job>& job, int64_t rows);
+  void work();
+  std::deque<std::shared_ptr<Job>> next_pass();
+  static void decode_shares(const std::deque<std::shared_ptr<Job>>& jobs);
+  void remove_finished(const std::deque<std::shared_ptr<Job>>& jobs);
+
+  int64_t most_waiting_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<std::shared_ptr<Job>> jobs_;
+  int64_t waiting_ = 0;  // rows
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace facet

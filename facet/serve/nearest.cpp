@@ -1,0 +1,99 @@
+#include "facet/serve/nearest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "facet/serve/message.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t kEncodeAtOnce = 16;  // few, because requests wait that long
+constexpr int64_t kCompareAtOnce = 8192;
+
+}  // namespace
+
+NearestImages::NearestImages(Pack pack) : pack_(std::move(pack)) {}
+
+NearestImages::~NearestImages() {
+  ending_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+int64_t NearestImages::count() const { return std::min(pack_.count(), kMostSearchedImages); }
+
+bool NearestImages::ready(const std::string& version) const {
+  const std::lock_guard lock(mutex_);
+  return version_ == version;
+}
+
+void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, ModelThread& thread) {
+  ending_ = true;
+  if (thread_.joinable()) thread_.join();
+  ending_ = false;
+  encoded_ = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    version_.clear();
+  }
+  thread_ = std::thread([this, model, &thread] { encode_all(model, thread); });
+}
+
+void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor latents =
+      torch::empty({count(), model->prior().dimensions()}, torch::kFloat32);
+  while (encoded_ < count() && !ending_) {
+    const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
+    try {
+      thread.run([&] {
+        torch::NoGradGuard none;
+        Vae& networks = *model->networks;
+        const torch::Tensor pixels = pack_.images.narrow(0, start, size).to(networks.device());
+        latents.narrow(0, start, size)
+            .copy_(networks.encode(networks.likelihood().from_pixels(pixels)).mean);
+      });
+      encoded_ += size;
+    } catch (const ApiError&) {  // too busy: people come first
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    } catch (const std::exception&) {
+      return;  // stays not ready, which requests are told
+    }
+  }
+  if (encoded_ < count()) return;
+  const torch::Tensor deviation = latents.std(0, /*unbiased=*/false).clamp_min(1e-6);
+  const std::lock_guard lock(mutex_);
+  latents_ = latents / deviation;
+  deviation_ = deviation;
+  version_ = model->version;
+}
+
+Neighbours NearestImages::find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count_,
+                               const std::string& version) const {
+  torch::NoGradGuard no_gradient;
+  torch::Tensor latents, deviation;
+  {
+    const std::lock_guard lock(mutex_);
+    if (version_ != version) throw ApiError(503, "the pack is being encoded with a new model");
+    latents = latents_;
+    deviation = deviation_;
+  }
+  const torch::Tensor weights = counts.to(torch::kFloat32) / counts.sum().to(torch::kFloat32);
+  const torch::Tensor query = z.to(torch::kFloat32) / deviation;
+  std::vector<torch::Tensor> parts;  // in slices: a difference of all would be as large as they are
+  for (const torch::Tensor& slice : latents.split(kCompareAtOnce))
+    parts.push_back((slice - query).square_().matmul(weights));
+  const torch::Tensor squared = torch::cat(parts);  // [N]
+  const auto [smallest, rows] =
+      squared.topk(std::min(count_, count()), 0, /*largest=*/false, /*sorted=*/true);
+  Neighbours neighbours;
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    neighbours.rows.push_back(rows[i].item<int64_t>());
+    neighbours.distances.push_back(std::sqrt(smallest[i].item<double>()));
+  }
+  return neighbours;
+}
+
+}  // namespace facet

@@ -1,0 +1,56 @@
+// Images of a pack by their latent vectors: encodes them all once in the background, then finds the
+// nearest to a given vector by comparing with every one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "facet/data/pack.h"
+#include "facet/serve/model_thread.h"
+
+namespace facet {
+
+/// Images of a pack that can be searched; further ones are left out.
+inline constexpr int64_t kMostSearchedImages = 200000;
+
+struct Neighbours {
+  std::vector<int64_t> rows;  ///< of the pack, nearest first
+  std::vector<double> distances;
+};
+
+class NearestImages {
+ public:
+  explicit NearestImages(Pack pack);
+  NearestImages(const NearestImages&) = delete;
+  NearestImages& operator=(const NearestImages&) = delete;
+  ~NearestImages();
+
+  const Pack& pack() const { return pack_; }
+  int64_t count() const;
+  int64_t encoded() const { return encoded_; }
+  bool ready(const std::string& version) const;
+
+  /// Encodes the pack with a model, dropping what was encoded with another.
+  void encode_with(const std::shared_ptr<ServedModel>& model, ModelThread& thread);
+
+  /// The `count` nearest to z [Z] in the dimensions where `counts` [Z] is 1; distances are in
+  /// standard deviations over the pack. ready() must have said yes for `version`.
+  Neighbours find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count,
+                  const std::string& version) const;
+
+ private:
+  void encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread);
+
+  Pack pack_;
+  mutable std::mutex mutex_;
+  std::string version_;                // of what follows; empty while nothing is ready
+  torch::Tensor latents_, deviation_;  // float32 [N, Z] and [Z]
+  std::atomic<int64_t> encoded_ = 0;
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace facet

@@ -1,0 +1,38 @@
+// A run that may still be training, seen from its folder alone: the lines of metrics.jsonl as they
+// come, the phase, how many components live, and whether the training goes on.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "facet/core/options.h"
+#include "facet/train/run_folder.h"
+
+namespace facet {
+
+class RunWatch {
+ public:
+  explicit RunWatch(const RunFolder& folder);
+
+  /// The answer of /metrics to a caller that has `after` lines.
+  Json metrics(int64_t after);
+  /// "training" of /model and /metrics.
+  Json training();
+
+ private:
+  void read_new_lines();
+  Json line_record(int64_t line) const;
+  Json training_locked();
+  Json living() const;
+
+  RunFolder folder_;
+  Json phases_;  // steps by phase, from the config
+  std::mutex mutex_;
+  uint64_t inode_ = 0;
+  std::vector<int64_t> starts_ = {0};  // where lines begin, and where the next one will
+  Json last_, last_with_factors_;
+};
+
+}  // namespace facet
