@@ -42,18 +42,24 @@ BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& paramete
   return terms;
 }
 
-torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
-                         const ObjectiveWeights& weights) {
-  torch::Tensor loss =
-      -(terms.reconstruction.mean() - weights.kl_z * terms.kl_z().mean() - terms.kl_r().mean());
-  if (weights.labels == 0.0 || !labels.defined()) return loss;
-  for (size_t i = 0; i < terms.factors.size(); ++i) {
-    if (!weights.values[i].defined()) continue;
+torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
+                         const std::vector<torch::Tensor>& value_weights) {
+  torch::Tensor loss = torch::zeros({}, torch::dtype(torch::kFloat64).device(labels.device()));
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (!value_weights[i].defined()) continue;
     const torch::Tensor at_label =
-        weights.values[i].index_select(0, labels_of_factor(labels, i).clamp_min(0));
-    loss = loss - weights.labels * (at_label * terms.factors[i].label_log_likelihood).mean();
+        value_weights[i].index_select(0, labels_of_factor(labels, i).clamp_min(0));
+    loss = loss - (at_label * factors[i].label_log_likelihood).mean();
   }
   return loss;
+}
+
+torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
+                         const ObjectiveWeights& weights) {
+  const torch::Tensor loss =
+      -(terms.reconstruction.mean() - weights.kl_z * terms.kl_z().mean() - terms.kl_r().mean());
+  if (weights.labels == 0.0 || !labels.defined()) return loss;
+  return loss + weights.labels * label_loss(terms.factors, labels, weights.values);
 }
 
 torch::Tensor standard_normal_kl(const Encoding& encoding) {

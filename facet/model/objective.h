@@ -40,6 +40,12 @@ struct ObjectiveWeights {
   std::vector<torch::Tensor> values;
 };
 
+/// The cross-entropy term of eq:semi-sup: minus the log of the allocation at each known label,
+/// times the weight of its value, summed over named factors, a mean over the images. Only the
+/// terms of named factors are looked at.
+torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
+                         const std::vector<torch::Tensor>& value_weights);
+
 /// What training minimises for a batch: minus eq:elbo:a to eq:elbo:c and the cross-entropy of
 /// eq:semi-sup, a mean over the images.
 torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,

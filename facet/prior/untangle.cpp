@@ -1,7 +1,10 @@
 #include "facet/prior/untangle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "facet/prior/kmeans.h"
 
 namespace facet {
 
@@ -13,27 +16,7 @@ constexpr double smallest_active_variance = 0.01;
 /// The nearest orthogonal matrix.
 torch::Tensor orthogonal(const torch::Tensor& matrix) {
   const auto [values, vectors] = torch::linalg_eigh(matrix.matmul(matrix.t()), "L");
-  return (vectors * values.rsqrt()).matmul(vectors.t()).matmul(matrix);
-}
-
-/// FastICA with the log cosh contrast, all directions at once: a rotation [A, A] after which the
-/// columns of `whitened` [N, A] are as far from Gaussian, and so as independent, as it can make
-/// them.
-torch::Tensor independent_rotation(const torch::Tensor& whitened) {
-  constexpr int iterations = 200;
-  constexpr double tolerance = 1e-5;
-  const auto count = static_cast<double>(whitened.size(0));
-  torch::Tensor rotation = torch::eye(whitened.size(1), whitened.options());
-  for (int iteration = 0; iteration < iterations; ++iteration) {
-    const torch::Tensor slope = torch::tanh(whitened.matmul(rotation.t()));  // [N, A]
-    const torch::Tensor curvature = (1.0 - slope.square()).mean(0);
-    const torch::Tensor next =
-        orthogonal(slope.t().matmul(whitened) / count - curvature.unsqueeze(1) * rotation);
-    const double turned = (1.0 - (next * rotation).sum(1).abs()).abs().max().item<double>();
-    rotation = next;
-    if (turned < tolerance) break;
-  }
-  return rotation;
+  return (vectors * values.clamp_min(1e-300).rsqrt()).matmul(vectors.t()).matmul(matrix);
 }
 
 /// Which quantile bin of its column each value is in, one-hot, float32 [Z * bins, N]. Ranks make
@@ -49,7 +32,92 @@ torch::Tensor bin_membership(const torch::Tensor& values, int64_t bins) {
       .view({dimensions * bins, count});
 }
 
+/// Directions, rows [F, A] with F <= `limit`, along which the means of a property's values differ.
+/// The columns of `whitened` have unit covariance, in which these are Fisher's discriminants.
+torch::Tensor discriminants(const torch::Tensor& whitened, const torch::Tensor& labels,
+                            int64_t limit) {
+  const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
+  const torch::Tensor values = labels.index_select(0, known);
+  const torch::Tensor points = whitened.index_select(0, known);
+  const torch::Tensor member =
+      torch::one_hot(values, values.max().item<int64_t>() + 1).to(torch::kFloat64);  // [n, V]
+  const torch::Tensor counts = member.sum(0);
+  const torch::Tensor means =
+      member.t().matmul(points) / counts.clamp_min(1.0).unsqueeze(1);  // [V, A]
+  const torch::Tensor seen = counts.gt(0).nonzero().squeeze(1);
+  const torch::Tensor spread = (means - points.mean(0)).index_select(0, seen) *
+                               counts.index_select(0, seen).sqrt().unsqueeze(1);
+  const auto [left, sizes, directions] = torch::linalg_svd(spread, /*full_matrices=*/false);
+  return directions.narrow(0, 0, std::min(limit, seen.size(0) - 1));
+}
+
+/// Orthonormal rows: `wanted` [F, A] as far as it is not spanned by the rows of `taken`.
+torch::Tensor orthonormal_beside(const torch::Tensor& taken, const torch::Tensor& wanted) {
+  const torch::Tensor rest = wanted - wanted.matmul(taken.t()).matmul(taken);
+  const auto [left, sizes, directions] = torch::linalg_svd(rest, /*full_matrices=*/false);
+  return directions.narrow(0, 0, sizes.gt(1e-6).sum().item<int64_t>());
+}
+
+/// Orthonormal rows [A - F, A] that span what the orthonormal rows of `taken` [F, A] leave.
+torch::Tensor complement(const torch::Tensor& taken) {
+  const int64_t count = taken.size(0), dimensions = taken.size(1);
+  if (count == 0) return torch::eye(dimensions, taken.options());
+  const auto [left, sizes, directions] = torch::linalg_svd(taken, /*full_matrices=*/true);
+  return directions.narrow(0, count, dimensions - count);
+}
+
+/// One block's mixture of diagonal Gaussians while coordinates turn: plain numbers, no posterior.
+struct TurningMixture {
+  torch::Tensor means, log_variances, scores;  ///< [K, D], [K, D], [K] up to a constant
+
+  TurningMixture(const Key& key, const torch::Tensor& points, int64_t components) {
+    constexpr int64_t iterations = 30;
+    const KMeans clusters = k_means(key, points, components, iterations);
+    const torch::Tensor residual = points - clusters.centres.index_select(0, clusters.assignments);
+    const torch::Tensor counts = clusters.counts.to(torch::kFloat64).clamp_min(1.0);
+    const torch::Tensor variances = torch::zeros_like(clusters.centres)
+                                        .index_add_(0, clusters.assignments, residual.square())
+                                        .div_(counts.unsqueeze(1));
+    means = clusters.centres.clone().set_requires_grad(true);
+    log_variances = (variances + floor).log().set_requires_grad(true);
+    scores = counts.log().set_requires_grad(true);
+  }
+
+  /// log density of rows [n, D], [n]; nothing of size [n, K, D].
+  torch::Tensor log_density(const torch::Tensor& points) const {
+    const torch::Tensor variances = log_variances.exp() + floor;
+    const torch::Tensor precision = variances.reciprocal();
+    const torch::Tensor distance = points.square().matmul(precision.t()) -
+                                   2 * points.matmul((means * precision).t()) +
+                                   (means.square() * precision).sum(1);  // [n, K]
+    const torch::Tensor constant =
+        torch::log_softmax(scores, 0) - 0.5 * (variances.log() + std::log(2 * M_PI)).sum(1);  // [K]
+    return torch::logsumexp(constant - 0.5 * distance, 1);
+  }
+
+  /// Of columns of unit variance: no component may shrink onto a few points.
+  static constexpr double floor = 0.01;
+};
+
 }  // namespace
+
+torch::Tensor clustered_rotation(const torch::Tensor& whitened) {
+  constexpr int iterations = 1000;
+  constexpr double tolerance = 1e-7;
+  // Ascent on -sum E[y^4] along the rotations; 6 = twice a bell's fourth moment keeps steps short.
+  constexpr double inertia = 6.0;
+  const auto count = static_cast<double>(whitened.size(0));
+  torch::Tensor rotation = torch::eye(whitened.size(1), whitened.options());
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    const torch::Tensor turned = whitened.matmul(rotation.t());  // [N, A]
+    const torch::Tensor next =
+        orthogonal(inertia * rotation - turned.pow(3).t().matmul(whitened) / count);
+    const double angle = (1.0 - (next * rotation).sum(1)).abs().max().item<double>();
+    rotation = next;
+    if (angle < tolerance) break;
+  }
+  return rotation;
+}
 
 torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
   const int64_t dimensions = values.size(1);
@@ -68,84 +136,164 @@ torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
   return information;
 }
 
-torch::Tensor label_dependence(const torch::Tensor& values, const torch::Tensor& labels,
-                               int64_t bins) {
-  const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
-  const torch::Tensor classes = labels.index_select(0, known);
-  const torch::Tensor member = bin_membership(values.index_select(0, known), bins);  // [Z bins, n]
-  const auto class_count = classes.max().item<int64_t>() + 1;
-  const torch::Tensor of_class =
-      torch::one_hot(classes, class_count).to(torch::kFloat32);  // [n, C]
-  const auto count = static_cast<double>(known.size(0));
-  const torch::Tensor joint = member.matmul(of_class).to(torch::kFloat64).div(count);
-  const torch::Tensor independent = joint.sum(1, true) * of_class.to(torch::kFloat64).mean(0);
-  return (torch::xlogy(joint, joint) - torch::xlogy(joint, independent))
-      .view({values.size(1), -1})
-      .sum(1);
-}
-
-torch::Tensor group_dimensions(const torch::Tensor& dependence, const std::vector<int64_t>& sizes,
-                               const std::vector<torch::Tensor>& preferences) {
+std::vector<std::vector<int64_t>> group_dimensions(const torch::Tensor& dependence,
+                                                   const std::vector<int64_t>& sizes) {
   const torch::Tensor table = dependence.to(torch::kCPU).to(torch::kFloat64).contiguous();
   const auto score = table.accessor<double, 2>();
   std::vector<int64_t> left(static_cast<size_t>(table.size(0)));
   std::iota(left.begin(), left.end(), int64_t{0});
   std::vector<std::vector<int64_t>> blocks(sizes.size());
-  const auto preferred = [&](size_t block) {
-    return block < preferences.size() && preferences[block].defined();
-  };
-  // Fills a block with what is left, by how strongly a candidate belongs to it.
-  const auto fill = [&](size_t block, const auto& strength) {
-    while (blocks[block].size() < static_cast<size_t>(sizes[block])) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto strength = [&](int64_t candidate) {
+      double sum = 0, best = 0;
+      for (const int64_t member : blocks[i]) sum += score[candidate][member];
+      for (const int64_t other : left) best = std::max(best, score[candidate][other]);
+      return blocks[i].empty() ? best : sum;
+    };
+    while (!left.empty() && blocks[i].size() < static_cast<size_t>(sizes[i])) {
       const auto chosen = std::max_element(left.begin(), left.end(), [&](int64_t a, int64_t b) {
         return strength(a) < strength(b);
       });
-      blocks[block].push_back(*chosen);
+      blocks[i].push_back(*chosen);
       left.erase(chosen);
     }
-  };
-  for (size_t i = 0; i < blocks.size(); ++i)
-    if (preferred(i)) {
-      const torch::Tensor wish = preferences[i].to(torch::kCPU).to(torch::kFloat64).contiguous();
-      fill(i, [&](int64_t candidate) { return wish.data_ptr<double>()[candidate]; });
-    }
-  for (size_t i = 0; i < blocks.size(); ++i)
-    if (!preferred(i))
-      fill(i, [&](int64_t candidate) {
-        double sum = 0, best = 0;
-        for (const int64_t member : blocks[i]) sum += score[candidate][member];
-        for (const int64_t other : left) best = std::max(best, score[candidate][other]);
-        return blocks[i].empty() ? best : sum;
-      });
-  std::vector<int64_t> order;
-  for (const auto& block : blocks) order.insert(order.end(), block.begin(), block.end());
-  return torch::tensor(order, torch::kInt64);
+  }
+  return blocks;
 }
 
-Coordinates untangle(const torch::Tensor& means, const std::vector<int64_t>& sizes,
-                     const std::vector<torch::Tensor>& labels) {
+torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
+                               const std::vector<int64_t>& sizes,
+                               const std::vector<int64_t>& components) {
+  constexpr int64_t steps = 500, batch = 2000;
+  constexpr double rate = 0.01;
+  std::vector<TurningMixture> mixtures;
+  const torch::Tensor turn = torch::zeros({whitened.size(1), whitened.size(1)}, whitened.options())
+                                 .set_requires_grad(true);
+  std::vector<torch::Tensor> moving = {turn};
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes.size(); start += sizes[i++]) {
+    mixtures.emplace_back(key.fold(i), whitened.narrow(1, start, sizes[i]), components[i]);
+    for (const auto& tensor : {mixtures[i].means, mixtures[i].log_variances, mixtures[i].scores})
+      moving.push_back(tensor);
+  }
+  const auto rotation = [&] { return torch::matrix_exp(turn - turn.t()); };
+  torch::AutoGradMode gradient(true);
+  torch::optim::Adam optimizer(moving, torch::optim::AdamOptions(rate));
+  for (int64_t step = 0; step < steps; ++step) {
+    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
+        .lr(rate * std::min(1.0, 2.0 * (1.0 - share)));
+    const torch::Tensor chosen =
+        torch::randint(whitened.size(0), {std::min(batch, whitened.size(0))},
+                       key.fold("batch").fold(static_cast<uint64_t>(step)).generator(),
+                       torch::kInt64)
+            .to(whitened.device());
+    const torch::Tensor turned = whitened.index_select(0, chosen).matmul(rotation().t());
+    torch::Tensor log_density = -0.5 * turned.narrow(1, start, turned.size(1) - start)
+                                           .square()
+                                           .sum(1);  // what lies outside the blocks
+    int64_t at = 0;
+    for (size_t i = 0; i < sizes.size(); at += sizes[i++])
+      log_density = log_density + mixtures[i].log_density(turned.narrow(1, at, sizes[i]));
+    optimizer.zero_grad();
+    (-log_density.mean()).backward();
+    optimizer.step();
+  }
+  torch::NoGradGuard no_gradient;
+  return rotation();
+}
+
+namespace {
+
+/// Rows [Z, Z] that give the active directions unit variance, those first, the strongest ahead.
+struct Whitening {
+  torch::Tensor rows;
+  int64_t active = 0;
+};
+Whitening whiten(const torch::Tensor& centred) {
+  const auto [variances, directions] = torch::linalg_eigh(
+      centred.t().matmul(centred) / static_cast<double>(centred.size(0)), "L");  // ascending
+  const torch::Tensor active = variances.gt(smallest_active_variance);
+  const torch::Tensor scale = torch::where(active, variances.rsqrt(), torch::ones_like(variances));
+  return {(directions * scale).t().flip({0}).contiguous(), active.sum().item<int64_t>()};
+}
+
+/// Orthonormal rows in the whitened space: of each block, and those that no block has taken.
+struct Directions {
+  std::vector<torch::Tensor> blocks;  ///< [<= D, A] each
+  torch::Tensor left;                 ///< [L, A]
+};
+
+/// The directions of named blocks; the rest is left.
+Directions named_directions(const torch::Tensor& whitened, const std::vector<BlockPlan>& blocks) {
+  Directions directions;
+  torch::Tensor taken = torch::zeros({0, whitened.size(1)}, whitened.options());
+  for (const BlockPlan& block : blocks) {
+    directions.blocks.push_back(
+        block.labels.defined() && whitened.size(1) > 0
+            ? orthonormal_beside(taken, discriminants(whitened, block.labels, block.dimensions))
+            : taken.narrow(0, 0, 0));
+    taken = torch::cat({taken, directions.blocks.back()});
+  }
+  directions.left = complement(taken);
+  return directions;
+}
+
+/// Turns what is left and gives it to the blocks without labels.
+void add_free_directions(const Key& key, const torch::Tensor& whitened,
+                         const std::vector<BlockPlan>& blocks, Directions& directions) {
+  torch::Tensor rows = directions.left;
+  if (rows.size(0) == 0) return;
+  rows = clustered_rotation(whitened.matmul(rows.t())).matmul(rows);
+  std::vector<size_t> free;
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (!blocks[i].labels.defined()) {
+      free.push_back(i);
+      sizes.push_back(blocks[i].dimensions);
+    }
+  const auto groups = group_dimensions(pairwise_dependence(whitened.matmul(rows.t())), sizes);
+  std::vector<int64_t> order, components;
+  sizes.clear();
+  for (size_t i = 0; i < groups.size() && !groups[i].empty(); ++i) {
+    order.insert(order.end(), groups[i].begin(), groups[i].end());
+    sizes.push_back(static_cast<int64_t>(groups[i].size()));
+    components.push_back(blocks[free[i]].components);
+  }
+  const int64_t given = static_cast<int64_t>(order.size());
+  for (int64_t row = 0; row < rows.size(0); ++row)
+    if (std::find(order.begin(), order.begin() + given, row) == order.begin() + given)
+      order.push_back(row);
+  rows = rows.index_select(0, torch::tensor(order, torch::kInt64).to(rows.device()));
+  rows = mixture_rotation(key, whitened.matmul(rows.t()), sizes, components).matmul(rows);
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes.size(); start += sizes[i++])
+    directions.blocks[free[i]] = rows.narrow(0, start, sizes[i]);
+  directions.left = rows.narrow(0, given, rows.size(0) - given);
+}
+
+}  // namespace
+
+Coordinates untangle(const Key& key, const torch::Tensor& means,
+                     const std::vector<BlockPlan>& blocks) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor centre = means.to(torch::kFloat64).mean(0);
   const torch::Tensor centred = means.to(torch::kFloat64) - centre;
-  const auto [variances, directions] = torch::linalg_eigh(
-      centred.t().matmul(centred) / static_cast<double>(means.size(0)), "L");  // ascending
-  const auto active = variances.gt(smallest_active_variance).sum().item<int64_t>();
-  const torch::Tensor scale = torch::where(variances.gt(smallest_active_variance),
-                                           variances.rsqrt(), torch::ones_like(variances));
-  torch::Tensor transform = (directions * scale).t().flip({0}).contiguous();  // active ones first
-  if (active > 1) {
-    const torch::Tensor whitened = centred.matmul(transform.narrow(0, 0, active).t());
-    transform.narrow(0, 0, active)
-        .copy_(independent_rotation(whitened).matmul(transform.narrow(0, 0, active)));
+  const Whitening whitening = whiten(centred);
+  const torch::Tensor active = whitening.rows.narrow(0, 0, whitening.active);
+  const torch::Tensor whitened = centred.matmul(active.t());
+  Directions directions = named_directions(whitened, blocks);
+  add_free_directions(key, whitened, blocks, directions);
+  std::vector<torch::Tensor> transform;
+  int64_t next_left = 0, next_inactive = whitening.active;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    transform.push_back(directions.blocks[i].matmul(active));
+    for (int64_t d = directions.blocks[i].size(0); d < blocks[i].dimensions; ++d)
+      transform.push_back(next_left < directions.left.size(0)
+                              ? directions.left.narrow(0, next_left++, 1).matmul(active)
+                              : whitening.rows.narrow(0, next_inactive++, 1));
   }
-  const torch::Tensor coordinates = centred.matmul(transform.t());
-  std::vector<torch::Tensor> preferences;
-  for (const torch::Tensor& of_block : labels)
-    preferences.push_back(of_block.defined() ? label_dependence(coordinates, of_block)
-                                             : torch::Tensor());
-  const torch::Tensor order =
-      group_dimensions(pairwise_dependence(coordinates), sizes, preferences);
-  return {transform.index_select(0, order.to(transform.device())), centre};
+  return {torch::cat(transform), centre};
 }
 
 }  // namespace facet

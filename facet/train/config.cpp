@@ -28,10 +28,18 @@ void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("kl_weight", kl_weight, "Weight of KL[z]; 1 is the bound itself.");
   visitor.option("label_weight", label_weight,
                  "Delta, the weight of the cross-entropy of named factors' labels.");
+  visitor.option("labelled_batch", labelled_batch,
+                 "So many labelled images a step, besides the batch, give the cross-entropy; 0 "
+                 "takes the labels that happen to be in the batch. For few labels.",
+                 at_least(0));
   visitor.option(
       "balance", balance,
       "How much rare values count more in the cross-entropy: frequency^-balance, 0 to 1.",
       between(0, 1));
+  visitor.option("revive_every", revive_every,
+                 "Steps between revivals of free factors' dead components, in the first three "
+                 "quarters of the phase; 0 for never.",
+                 at_least(0));
 }
 
 void TrainOptions::visit(OptionVisitor& visitor) {

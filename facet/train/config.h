@@ -37,7 +37,9 @@ struct JointOptions {
   int64_t steps = 200000;
   Schedule kl_weight{1.0, 1.0, 0, "linear"};
   Schedule label_weight{1000.0, 1000.0, 0, "linear"};
+  int64_t labelled_batch = 0;
   double balance = 0.5;
+  int64_t revive_every = 0;
 
   void visit(OptionVisitor& visitor);
 };

@@ -10,6 +10,7 @@
 #include "facet/eval/clusters.h"
 #include "facet/model/model_file.h"
 #include "facet/prior/initialise.h"
+#include "facet/prior/revive.h"
 #include "facet/prior/untangle.h"
 
 namespace facet {
@@ -119,6 +120,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
                                       factor.components, config_.train.joint.balance);
     named_.try_emplace(factor.name, model_->prior.posteriors[i], config_.train.adam);
   }
+  if (config_.train.joint.labelled_batch > 0 && !named_.empty()) labelled_ = labelled_batches();
   const auto sums = first_kl_at + 2 * static_cast<int64_t>(model_->prior.size());
   if (resume) {
     progress_ = read_checkpoint(folder_.state(), *model_, adam_, named_);
@@ -139,6 +141,15 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
   events_ = std::make_unique<EventFile>(folder_.events());
   last_checkpoint_ = position_text();
   if (!resume) save();  // a run that is killed at once, or whose first step fails, has a state too
+}
+
+std::optional<Batches> Trainer::labelled_batches() const {
+  const torch::Tensor known = factor_labels(images_.labels).ge(0).any(1).nonzero().squeeze(1);
+  if (known.numel() == 0) return {};
+  ImageSet labelled = images_;
+  labelled.pixels = images_.pixels.index_select(0, known);
+  labelled.labels = images_.labels.index_select(0, known);
+  return Batches(labelled, key_.fold("labelled batches"), config_.train.joint.labelled_batch);
 }
 
 int64_t Trainer::phase_steps(Phase phase) const {
@@ -262,13 +273,38 @@ void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks,
   }
 }
 
+torch::Tensor Trainer::labelled_batch_loss(const std::vector<FactorParameters>& parameters) {
+  const torch::Tensor x = model_->likelihood().from_pixels(labelled_->pixels(progress_.step));
+  const torch::Tensor labels = factor_labels(labelled_->labels(progress_.step));
+  const Encoding encoding = model_->encode(x);
+  const auto blocks = model_->prior.split(encoding.mean, encoding.variance());
+  std::vector<FactorTerms> factors(blocks.size());
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (label_columns_[i] >= 0)
+      factors[i] = factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i));
+  return label_loss(factors, labels, value_weights_);
+}
+
+void Trainer::revive_components() {
+  const JointOptions& joint = config_.train.joint;
+  if (joint.revive_every == 0 || progress_.step == 0 || progress_.step % joint.revive_every != 0 ||
+      4 * progress_.step > 3 * joint.steps)
+    return;
+  for (size_t i = 0; i < model_->prior.size(); ++i)
+    if (label_columns_[i] < 0)
+      revive_dead_components(step_key().fold("revive").fold(i), model_->prior.posteriors[i],
+                             model_->prior.hyperprior);
+}
+
 void Trainer::joint_step() {
+  revive_components();
   const JointOptions& joint = config_.train.joint;
   const torch::Tensor x = model_->likelihood().from_pixels(batches_.pixels(gradient_step()));
   const torch::Tensor labels = factor_labels(batches_.labels(gradient_step()));
   const double label_weight = joint.label_weight.at(progress_.step, joint.steps);
   // A batch without labels takes exactly the unsupervised step.
-  const bool supervised = label_weight > 0 && labels.defined() && labels.ge(0).any().item<bool>();
+  const bool supervised =
+      label_weight > 0 && labels.defined() && (labelled_ || labels.ge(0).any().item<bool>());
   std::vector<FactorParameters> parameters;
   for (size_t i = 0; i < model_->prior.size(); ++i) {
     const FactorPosterior& posterior = model_->prior.posteriors[i];
@@ -280,7 +316,8 @@ void Trainer::joint_step() {
   const torch::Tensor kl_z = terms.kl_z(), kl_r = terms.kl_r();
   torch::Tensor loss = batch_loss(terms, labels,
                                   {joint.kl_weight.at(progress_.step, joint.steps),
-                                   supervised ? label_weight : 0.0, value_weights_});
+                                   supervised && !labelled_ ? label_weight : 0.0, value_weights_});
+  if (supervised && labelled_) loss = loss + label_weight * labelled_batch_loss(parameters);
   // The hyperprior's lines matter for parameters that move by first-order gradients.
   for (size_t i = 0; supervised && i < parameters.size(); ++i) {
     if (label_columns_[i] < 0) continue;
@@ -338,15 +375,15 @@ torch::Tensor Trainer::known_labels(size_t factor) const {
 void Trainer::untangle_factors() {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> means, variances;
-  std::vector<int64_t> sizes;
+  std::vector<BlockPlan> blocks;
   for (const BlockEncoding& block : cached_encodings()) {
     means.push_back(block.mean);
     variances.push_back(block.variance);
-    sizes.push_back(block.mean.size(1));
+    const size_t factor = blocks.size();
+    blocks.push_back(
+        {block.mean.size(1), model_->prior.factors[factor].components, known_labels(factor)});
   }
-  std::vector<torch::Tensor> labels;
-  for (size_t i = 0; i < sizes.size(); ++i) labels.push_back(known_labels(i));
-  const Coordinates coordinates = untangle(torch::cat(means, 1), sizes, labels);
+  const Coordinates coordinates = untangle(key_.fold("coordinates"), torch::cat(means, 1), blocks);
   const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
   const torch::Tensor moved = coordinates.transform.square().matmul(variance);
   model_->change_coordinates(coordinates, torch::log(moved));

@@ -80,6 +80,9 @@ class Trainer {
   void advance();
   void optimise(const torch::Tensor& loss, const NamedTensors& trail);
   torch::Tensor factor_labels(const torch::Tensor& labels) const;
+  std::optional<Batches> labelled_batches() const;
+  torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
+  void revive_components();
   void natural_gradient_step(const std::vector<BlockEncoding>& blocks, const torch::Tensor& labels,
                              double rho, bool named_too);
   void accumulate(const torch::Tensor& reconstruction, const std::vector<torch::Tensor>& kl_z,
@@ -103,6 +106,7 @@ class Trainer {
   Adam adam_;
   ImageSet images_;
   Batches batches_;
+  std::optional<Batches> labelled_;  ///< of labelled images only, where the config asks for them
   std::optional<ImageSet> valid_;
   std::vector<Property> properties_;
   Progress progress_;

@@ -192,9 +192,40 @@ TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
   EXPECT_EQ(read->prior.factors[0].component_name(2), "pink");
 }
 
+TEST(SemiSupervised, AFewLabelsTeachEveryStep) {
+  TemporaryFolder folder;
+  Config config = small_config();
+  config.data.label_fraction = 0.04;  // ten images: about half of the batches have none of them
+  config.model.factors[0] = {"smile", 2, 2, "smile", {}};
+  config.train.joint.label_weight = {300, 300, 0, "linear"};
+  config.train.joint.steps = 150;
+  const Pack pack = make_portraits(config.data.portraits);
+  const ImageSet images =
+      select_images(pack, {Split::train}, config.data, /*training=*/true, torch::kCPU);
+  const torch::Tensor known = images.labels.select(1, 1).ge(0).nonzero().squeeze(1);
+  const auto label_log_likelihood = [&](int64_t labelled_batch) {
+    config.train.joint.labelled_batch = labelled_batch;
+    Trainer trainer(config, pack, {folder / std::to_string(labelled_batch)}, torch::kCPU, false,
+                    {});
+    EXPECT_TRUE(trainer.run());
+    torch::NoGradGuard no_gradient;
+    const torch::Tensor x =
+        trainer.model().likelihood().from_pixels(images.pixels.index_select(0, known));
+    const Encoding encoding = trainer.model().encode(x);
+    const auto blocks = trainer.model().prior.split(encoding.mean, encoding.variance());
+    return factor_terms(blocks[0], trainer.model().prior.posteriors[0].parameters(),
+                        images.labels.select(1, 1).index_select(0, known))
+        .label_log_likelihood.mean()
+        .item<double>();
+  };
+  EXPECT_GT(label_log_likelihood(8), 0.75 * label_log_likelihood(0));  // both are negative
+}
+
 TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   TemporaryFolder folder;
-  const Config config = small_config();
+  Config config = small_config();
+  config.train.joint.labelled_batch = 4;
+  config.train.joint.revive_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
   Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
   ASSERT_TRUE(straight.run());

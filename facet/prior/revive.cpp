@@ -1,0 +1,56 @@
+#include "facet/prior/revive.h"
+
+#include <algorithm>
+
+namespace facet {
+
+namespace {
+
+/// A component with fewer images than this is not worth two.
+constexpr double smallest_divisible = 20.0;
+/// How far each half steps from the old mean, in the component's deviations.
+constexpr double step_apart = 0.5;
+
+}  // namespace
+
+int64_t revive_dead_components(const Key& key, FactorPosterior& posterior,
+                               const Hyperprior& hyperprior) {
+  torch::NoGradGuard no_gradient;
+  const torch::Device device = posterior.counts.device();
+  NormalGamma mean = posterior.mean();
+  for (torch::Tensor* numbers : {&mean.m, &mean.s, &mean.a, &mean.b})
+    *numbers = numbers->to(torch::kCPU, torch::kFloat64, false, /*copy=*/true).contiguous();
+  torch::Tensor counts =
+      posterior.counts.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true).contiguous();
+  const int64_t components = counts.size(0);
+  double* const count = counts.data_ptr<double>();
+  int64_t revived = 0;
+  for (int64_t dead = 0; dead < components; ++dead) {
+    if (count[dead] - hyperprior.c0 > 1.0) continue;
+    const int64_t heavy = std::max_element(count, count + components) - count;
+    if (count[heavy] - hyperprior.c0 < smallest_divisible) break;
+    const torch::Tensor direction = standard_normal(key.fold(static_cast<uint64_t>(dead)),
+                                                    mean.m[heavy].sizes(), mean.m.options());
+    const torch::Tensor step = step_apart * direction * (mean.b[heavy] / mean.a[heavy]).sqrt();
+    const torch::Tensor centre = mean.m[heavy].clone();
+    // Evidence is what a parameter has beyond the hyperprior; b keeps b / a, the variance.
+    const torch::Tensor variance = mean.b[heavy] / mean.a[heavy];
+    const torch::Tensor s = hyperprior.s0 + 0.5 * (mean.s[heavy] - hyperprior.s0);
+    const torch::Tensor a = hyperprior.a0 + 0.5 * (mean.a[heavy] - hyperprior.a0);
+    const double c = hyperprior.c0 + 0.5 * (count[heavy] - hyperprior.c0);
+    const auto place = [&](int64_t component, const torch::Tensor& m) {
+      mean.m[component].copy_(m);
+      mean.s[component].copy_(s);
+      mean.a[component].copy_(a);
+      mean.b[component].copy_(a * variance);
+      count[component] = c;
+    };
+    place(heavy, centre - step);
+    place(dead, centre + step);
+    ++revived;
+  }
+  if (revived > 0) posterior = FactorPosterior::from_mean(mean, counts).to(device);
+  return revived;
+}
+
+}  // namespace facet
