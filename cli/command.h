@@ -11,6 +11,7 @@
 #include <torch/torch.h>
 
 #include "facet/eval/bounds.h"
+#include "facet/eval/judge.h"
 #include "facet/model/vae.h"
 #include "facet/train/config.h"
 #include "facet/train/run_folder.h"
@@ -51,5 +52,6 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
 
 /// An evaluation as lines for a person.
 void print_evaluation(const Evaluation& evaluation);
+void print_judgement(const JudgeReport& report);
 
 }  // namespace facet

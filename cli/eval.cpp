@@ -1,5 +1,7 @@
-// `facet eval RUN`: the bound of a trained model on a split, and what its factors found.
+// `facet eval RUN`: the bound of a trained model on a split, what its factors found, and whether
+// its samples show what was asked for.
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,8 +14,28 @@ namespace {
 struct EvalArguments {
   std::string run, split = "test", device = "auto", pack;
   EvaluationOptions evaluation;
+  uint64_t seed = 1;
   bool json = false;
+  bool judge = false;
+  std::string judge_labels = "all";
+  JudgeOptions judging;
 };
+
+/// A judge that learns from the run's training images and is measured on the given split.
+JudgeReport judge_run(const EvalArguments& arguments, LoadedRun& run, const Pack& pack,
+                      torch::Device device) {
+  // Decoded means are grey, and so are the images that the judge learns to read.
+  DataOptions data = run.config.data;
+  data.binarize = "none";
+  std::vector<Split> splits;
+  for (const std::string& name : data.train_splits) splits.push_back(parse_split(name));
+  const ImageSet training =
+      select_images(pack, splits, data, arguments.judge_labels == "run", device);
+  ImageSet real = select_images(pack, {parse_split(arguments.split)}, data, false, device);
+  real.binarize_by_draw = run.config.data.binarize != "none";  // as the model saw them
+  Judge judge = train_judge(run.model->prior, training, pack.properties, arguments.judging);
+  return judge_samples(judge, *run.model, real, pack.properties, arguments.judging);
+}
 
 void run_eval(const EvalArguments& arguments) {
   const torch::Device device = choose_device(arguments.device);
@@ -23,12 +45,44 @@ void run_eval(const EvalArguments& arguments) {
   require_shape(pack, *run.model, run.config.data.pack);
   const ImageSet images =
       select_images(pack, {parse_split(arguments.split)}, run.config.data, false, device);
+  std::optional<JudgeReport> judgement;
+  if (arguments.judge) judgement = judge_run(arguments, run, pack, device);
   const Evaluation evaluation =
       evaluate(*run.model, images, pack.properties, arguments.split, arguments.evaluation);
-  if (arguments.json)
-    std::cout << to_json(evaluation).dump(2) << '\n';
-  else
-    print_evaluation(evaluation);
+  if (arguments.json) {
+    Json json = to_json(evaluation);
+    if (judgement) {
+      json["judge"] = to_json(*judgement);
+      json["judge"]["labels"] = arguments.judge_labels;
+    }
+    std::cout << json.dump(2) << '\n';
+    return;
+  }
+  print_evaluation(evaluation);
+  if (judgement) print_judgement(*judgement);
+}
+
+void add_judge_options(CLI::App& command, EvalArguments& arguments) {
+  CLI::Option* judge = command.add_flag(
+      "--judge", arguments.judge,
+      "Also train a separate classifier on the training images' labels, and tell how often it sees "
+      "in samples what the named factors were set to");
+  command
+      .add_option("--judge-labels", arguments.judge_labels,
+                  "What it learns from: all labels, or those that the run itself saw")
+      ->check(CLI::IsMember({"all", "run"}))
+      ->needs(judge)
+      ->capture_default_str();
+  command
+      .add_option("--judge-samples", arguments.judging.samples,
+                  "Samples for every value of every named factor")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(judge)
+      ->capture_default_str();
+  command.add_option("--judge-steps", arguments.judging.steps, "Steps of its training")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(judge)
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -45,12 +99,16 @@ void add_eval_command(CLI::App& program) {
       ->add_option("--importance", arguments->evaluation.importance,
                    "Also the importance-weighted bound, with so many draws an image")
       ->check(CLI::Range(0, 1000000));
-  command->add_option("--seed", arguments->evaluation.seed, "Seed of the draws")
+  command->add_option("--seed", arguments->seed, "Seed of the draws and of the judge")
       ->capture_default_str();
   command->add_option("--pack", arguments->pack, "Measure on this pack instead of the run's own");
   command->add_flag("--json", arguments->json, "Print one JSON object");
+  add_judge_options(*command, *arguments);
   add_device_option(*command, arguments->device);
-  command->callback([arguments] { run_eval(*arguments); });
+  command->callback([arguments] {
+    arguments->evaluation.seed = arguments->judging.seed = arguments->seed;
+    run_eval(*arguments);
+  });
 }
 
 }  // namespace facet

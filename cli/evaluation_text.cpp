@@ -1,4 +1,5 @@
-// An evaluation as lines for a person: the bound, a table of factors, and what they found.
+// An evaluation as lines for a person: the bound, a table of factors, what they found, and what a
+// judge says of samples.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -107,6 +108,25 @@ void print_evaluation(const Evaluation& evaluation) {
   print_life(evaluation);
   print_gaps(evaluation);
   print_dependence(evaluation);
+}
+
+void print_judgement(const JudgeReport& report) {
+  size_t width = 6;
+  for (const JudgeReport::Factor& factor : report.factors)
+    width = std::max(width, factor.name.size());
+  fmt::print("judge, trained on {} labelled images; {} samples a value\n", report.training_labels,
+             report.samples);
+  fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
+  for (const JudgeReport::Factor& factor : report.factors) {
+    fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  ", factor.name, width,
+               100 * factor.own_accuracy, 100 * factor.reconstructed_accuracy,
+               100 * factor.agreement);
+    for (size_t v = 0; v < factor.values.size(); ++v)
+      fmt::print("{}{} {:.1f} %", v == 0 ? "" : ", ", factor.values[v],
+                 100 * factor.agreement_by_value[v]);
+    fmt::print("\n");
+  }
+  fmt::print("  all named factors at once: {:.1f} % of samples\n", 100 * report.joint_agreement);
 }
 
 }  // namespace facet

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "facet/eval/clusters.h"
+#include "facet/eval/component_labels.h"
 #include "facet/model/objective.h"
 
 namespace facet {
@@ -47,36 +48,22 @@ MeanAndError mean_and_error(const std::vector<torch::Tensor>& parts) {
   return {all.mean().item<double>(), count > 1 ? all.std().item<double>() / std::sqrt(count) : 0.0};
 }
 
-/// Labels as components of a named factor, by the names of values: another pack may have them in
-/// another order. Values that the factor does not know are left out.
-std::vector<int64_t> components_of_labels(std::vector<int64_t> labels, const Property& property,
-                                          const FactorOptions& factor) {
-  for (int64_t& label : labels) {
-    if (label < 0) continue;
-    const auto found = std::find(factor.values.begin(), factor.values.end(),
-                                 property.values[static_cast<size_t>(label)]);
-    label = found == factor.values.end() ? -1 : found - factor.values.begin();
-  }
-  return labels;
-}
-
-/// Share of images whose component is that of their label.
-double accuracy_of_named(const std::vector<int64_t>& codes, const std::vector<int64_t>& labels,
-                         const Property& property, const FactorOptions& factor) {
-  return accuracy(contingency(codes, components_of_labels(labels, property, factor),
+/// Share of images whose component is that of their label; `labels` are int64 [N].
+double named_accuracy(const std::vector<int64_t>& codes, const torch::Tensor& labels,
+                      const FactorOptions& factor, const Property& property) {
+  return accuracy(contingency(codes, to_vector(component_labels(labels, property, factor)),
                               factor.components, static_cast<int64_t>(factor.values.size())));
 }
 
-PropertyAgreement agreement(const std::vector<int64_t>& codes, const std::vector<int64_t>& labels,
+PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tensor& labels,
                             const FactorOptions& factor, const Property& property) {
   const auto values = static_cast<int64_t>(property.values.size());
-  const Contingency table = contingency(codes, labels, factor.components, values);
+  const Contingency table = contingency(codes, to_vector(labels), factor.components, values);
   const bool own = factor.named() && factor.property == property.name;
   PropertyAgreement result;
   result.property = property.name;
   result.values = values;
-  result.accuracy =
-      own ? accuracy_of_named(codes, labels, property, factor) : matched_accuracy(table);
+  result.accuracy = own ? named_accuracy(codes, labels, factor, property) : matched_accuracy(table);
   result.nmi = normalised_mutual_information(table);
   result.purity = purity(table);
   result.adjusted_rand = adjusted_rand_index(table);
@@ -84,20 +71,11 @@ PropertyAgreement agreement(const std::vector<int64_t>& codes, const std::vector
   return result;
 }
 
-double label_entropy(const std::vector<int64_t>& labels, const Property& property) {
+double label_entropy(const torch::Tensor& labels, const Property& property) {
   std::vector<double> counts(property.values.size(), 0);
-  for (const int64_t label : labels)
+  for (const int64_t label : to_vector(labels))
     if (label >= 0) ++counts[static_cast<size_t>(label)];
   return entropy(counts);
-}
-
-/// The labels of every property that are known for some image, by the property's number.
-std::vector<std::pair<size_t, std::vector<int64_t>>> known_labels(const torch::Tensor& labels) {
-  std::vector<std::pair<size_t, std::vector<int64_t>>> result;
-  for (int64_t p = 0; p < labels.size(1); ++p)
-    if (labels.select(1, p).ge(0).any().item<bool>())
-      result.emplace_back(static_cast<size_t>(p), to_vector(labels.select(1, p)));
-  return result;
 }
 
 /// What has been seen of one factor over the batches.
@@ -158,10 +136,13 @@ PropertyGap newest_gap(const std::vector<FactorEvaluation>& factors, double entr
 void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& codes,
                    const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
                    const std::vector<Property>& properties) {
-  for (const auto& [p, known] : known_labels(labels)) {
+  for (size_t p = 0; p < properties.size(); ++p) {
+    const torch::Tensor column = labels.select(1, static_cast<int64_t>(p));
+    if (!column.ge(0).any().item<bool>()) continue;
     for (size_t i = 0; i < factors.size(); ++i)
-      result.factors[i].properties.push_back(agreement(codes[i], known, factors[i], properties[p]));
-    if (const double entropy = label_entropy(known, properties[p]); entropy > 0)
+      result.factors[i].properties.push_back(
+          agreement(codes[i], column, factors[i], properties[p]));
+    if (const double entropy = label_entropy(column, properties[p]); entropy > 0)
       result.gaps.push_back(newest_gap(result.factors, entropy));
   }
   double sum = 0;

@@ -1,0 +1,18 @@
+#include "facet/eval/component_labels.h"
+
+#include <algorithm>
+
+namespace facet {
+
+torch::Tensor component_labels(const torch::Tensor& labels, const Property& property,
+                               const FactorOptions& factor) {
+  torch::Tensor components = torch::full_like(labels, -1);
+  for (size_t v = 0; v < property.values.size(); ++v) {
+    const auto found = std::find(factor.values.begin(), factor.values.end(), property.values[v]);
+    if (found != factor.values.end())
+      components.masked_fill_(labels.eq(static_cast<int64_t>(v)), found - factor.values.begin());
+  }
+  return components;
+}
+
+}  // namespace facet

@@ -1,0 +1,340 @@
+#include "facet/eval/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/eval/component_labels.h"
+
+namespace facet {
+
+namespace {
+
+/// Score of a value that no training image has.
+constexpr double never = -1e9;
+/// Images that go through a network at once when nothing is learned.
+constexpr int64_t reading_batch = 500;
+
+/// Halves the image until its shorter side has four pixels, with channels doubling to 128: images
+/// of any size cost about the same a pixel, and the features still know where they were seen.
+NetworkOptions network_for(const ImageShape& shape) {
+  NetworkOptions options{.preset = "custom", .channels = {}, .strides = {}, .kernel = 3};
+  int64_t channels = 128;
+  for (int64_t side = std::min(shape.height, shape.width); side > 4; side = (side + 1) / 2) {
+    options.channels.insert(options.channels.begin(), channels);
+    options.strides.push_back(2);
+    channels = std::max<int64_t>(channels / 2, 16);
+  }
+  return options;
+}
+
+torch::Tensor to_units(const torch::Tensor& pixels) {
+  return pixels.to(torch::kFloat32).div_(127.5).sub_(1);
+}
+
+/// One number an image between two bounds, [B, 1, 1, 1].
+torch::Tensor uniform_between(const Key& key, const torch::Tensor& x, double low, double high) {
+  return uniform(key, {x.size(0), 1, 1, 1}, x.options()).mul_(high - low).add_(low);
+}
+
+/// Every image moved and stretched a little, with the border continued outwards.
+torch::Tensor move(const torch::Tensor& x, const Key& key) {
+  constexpr double shift = 0.12, stretch = 0.06;  // in half sides
+  const int64_t count = x.size(0);
+  torch::Tensor affine = torch::zeros({count, 2, 3}, x.options());
+  affine.select(2, 2).copy_(uniform(key.fold("shift"), {count, 2}, x.options()) * (2 * shift) -
+                            shift);
+  const torch::Tensor scale =
+      uniform(key.fold("scale"), {count, 2}, x.options()) * (2 * stretch) + (1 - stretch);
+  affine.select(1, 0).select(1, 0).copy_(scale.select(1, 0));
+  affine.select(1, 1).select(1, 1).copy_(scale.select(1, 1));
+  namespace functional = torch::nn::functional;
+  return functional::grid_sample(
+      x, functional::affine_grid(affine, x.sizes(), false),
+      functional::GridSampleFuncOptions().padding_mode(torch::kBorder).align_corners(false));
+}
+
+torch::Tensor soften(const torch::Tensor& x) {
+  namespace functional = torch::nn::functional;
+  return functional::avg_pool2d(
+      functional::pad(x, functional::PadFuncOptions({1, 1, 1, 1}).mode(torch::kReplicate)),
+      functional::AvgPool2dFuncOptions(3).stride(1));
+}
+
+/// What decoders do to images: soft edges, a little noise, other light.
+torch::Tensor weather(torch::Tensor x, const Key& key) {
+  for (const char* purpose : {"blur", "second blur"})
+    x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (soften(x) - x);
+  const torch::Tensor noise = standard_normal(key.fold("noise"), x.sizes(), x.options());
+  return x * uniform_between(key.fold("contrast"), x, 0.85, 1.15) +
+         uniform_between(key.fold("light"), x, -0.1, 0.1) +
+         noise * uniform_between(key.fold("deviation"), x, 0, 0.1);
+}
+
+/// Up in a twentieth of the steps, down along a cosine.
+double learning_rate(const JudgeOptions& options, int64_t step) {
+  const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
+  return options.learning_rate * std::min(1.0, 20 * progress) * 0.5 *
+         (1 + std::cos(std::numbers::pi * progress));
+}
+
+std::vector<size_t> named_factors(const FactorialMixture& prior) {
+  std::vector<size_t> named;
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.factors[i].named()) named.push_back(i);
+  if (named.empty())
+    throw Error({.doing = "judging samples",
+                 .found = "a model without a named factor",
+                 .expected = "a factor with a property, whose values can be asked for",
+                 .cause = "give a factor of the config a \"property\""});
+  return named;
+}
+
+torch::Tensor labels_of(const FactorOptions& factor, const ImageSet& images,
+                        const std::vector<Property>& properties) {
+  torch::Tensor labels = torch::full({images.count()}, -1, images.labels.options());
+  for (size_t p = 0; p < properties.size(); ++p)
+    if (properties[p].name == factor.property)
+      labels =
+          component_labels(images.labels.select(1, static_cast<int64_t>(p)), properties[p], factor);
+  if (!labels.ge(0).any().item<bool>())
+    throw Error({.doing = "judging samples of factor",
+                 .object = factor.name,
+                 .found = fmt::format("no image with a label of property '{}'", factor.property),
+                 .expected = "some in the training splits and in the one that is measured",
+                 .cause = "the judge learns from labels"});
+  return labels;
+}
+
+/// z with every named factor at a component drawn evenly and the others from the prior, with the
+/// components of the named ones, int64 [count, named factors].
+struct MixedDraw {
+  torch::Tensor z, components;
+};
+MixedDraw draw_mixed(const Key& key, const FactorialMixture& prior, int64_t count) {
+  std::vector<torch::Tensor> blocks, components;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    const FactorPosterior& posterior = prior.posteriors[i];
+    const Key factor_key = key.fold(i);
+    torch::Tensor chosen = sample_components(factor_key.fold("component"), posterior, count);
+    if (prior.factors[i].named()) {
+      const torch::Tensor even =
+          uniform(factor_key.fold("even"), {count}, posterior.counts.options());
+      chosen = (even * static_cast<double>(prior.factors[i].components)).to(torch::kInt64);
+      components.push_back(chosen);
+    }
+    blocks.push_back(sample_blocks(factor_key.fold("block"), posterior, chosen));
+  }
+  return {torch::cat(blocks, 1), torch::stack(components, 1)};
+}
+
+/// Decoded means as U8 [B, C, H, W].
+torch::Tensor decode_pixels(Vae& model, const torch::Tensor& z) {
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& part : z.split(reading_batch))
+    parts.push_back(model.likelihood().to_pixels(model.likelihood().mean(model.decode(part))));
+  return torch::cat(parts);
+}
+
+/// Images through encoder and decoder, as U8.
+torch::Tensor reconstruct_pixels(Vae& model, const ImageSet& images, const Key& key) {
+  std::vector<torch::Tensor> parts;
+  const torch::Tensor all = torch::arange(images.count(), images.labels.options());
+  for (const torch::Tensor& part : all.split(reading_batch)) {
+    const torch::Tensor x =
+        model.likelihood().from_pixels(images.draw(part, key.fold(parts.size())));
+    parts.push_back(decode_pixels(model, model.encode(x).mean));
+  }
+  return torch::cat(parts);
+}
+
+/// Share of the known labels that were judged right, one a property.
+std::vector<double> shares_right(const torch::Tensor& judged, const torch::Tensor& labels) {
+  std::vector<double> shares;
+  for (int64_t p = 0; p < labels.size(1); ++p) {
+    const torch::Tensor label = labels.select(1, p);
+    const torch::Tensor right = judged.select(1, p).eq(label).masked_select(label.ge(0));
+    shares.push_back(right.to(torch::kFloat64).mean().item<double>());
+  }
+  return shares;
+}
+
+}  // namespace
+
+torch::Tensor named_labels(const FactorialMixture& prior, const ImageSet& images,
+                           const std::vector<Property>& properties) {
+  std::vector<torch::Tensor> columns;
+  for (const size_t i : named_factors(prior))
+    columns.push_back(labels_of(prior.factors[i], images, properties));
+  return torch::stack(columns, 1);
+}
+
+Judge::Judge(const ImageShape& shape, const std::vector<int64_t>& values, const Key& key)
+    : values_(values),
+      network_(convolution_layers(network_for(shape), shape),
+               std::accumulate(values.begin(), values.end(), int64_t{0}), key) {}
+
+std::vector<torch::Tensor> Judge::scores(const torch::Tensor& x) {
+  return network_->forward(x).split_with_sizes(values_, 1);
+}
+
+torch::Tensor Judge::loss(const torch::Tensor& x, const torch::Tensor& labels) {
+  namespace functional = torch::nn::functional;
+  torch::Tensor sum = torch::zeros({}, x.options());
+  const auto all = scores(x);
+  for (size_t p = 0; p < all.size(); ++p) {
+    const torch::Tensor label = labels.select(1, static_cast<int64_t>(p));
+    sum = sum + functional::cross_entropy(
+                    all[p] + log_frequencies_[p], label,
+                    functional::CrossEntropyFuncOptions().ignore_index(-1).reduction(torch::kSum));
+  }
+  return sum / static_cast<double>(x.size(0));
+}
+
+void Judge::train(const ImageSet& images, const torch::Tensor& labels,
+                  const JudgeOptions& options) {
+  const torch::Device device = images.pixels.device();
+  network_->to(device);
+  const torch::Tensor known = labels.ge(0).any(1).nonzero().squeeze(1);
+  training_labels_ = known.numel();
+  const ImageSet labelled{images.pixels.index_select(0, known), labels.index_select(0, known)};
+  log_frequencies_.clear();
+  log_even_.clear();
+  for (size_t p = 0; p < values_.size(); ++p) {
+    const torch::Tensor column = labelled.labels.select(1, static_cast<int64_t>(p));
+    const torch::Tensor counts =
+        torch::bincount(column.masked_select(column.ge(0)), {}, values_[p]).to(torch::kFloat32);
+    const torch::Tensor missing = counts.eq(0);
+    log_frequencies_.push_back((counts / counts.sum()).log().masked_fill(missing, never));
+    log_even_.push_back(torch::zeros_like(counts).masked_fill(missing, never));
+  }
+
+  const Key key = Key(options.seed).fold("judge");
+  Batches batches(labelled, key, std::min(options.batch_size, training_labels_));
+  torch::optim::AdamW adam(
+      network_->parameters(),
+      torch::optim::AdamWOptions(options.learning_rate).weight_decay(options.weight_decay));
+  network_->train();
+  for (int64_t step = 0; step < options.steps; ++step) {
+    static_cast<torch::optim::AdamWOptions&>(adam.param_groups()[0].options())
+        .lr(learning_rate(options, step));
+    const Key noise = key.fold(static_cast<uint64_t>(step));
+    const torch::Tensor x = weather(move(to_units(batches.pixels(step)), noise), noise);
+    adam.zero_grad();
+    loss(x, batches.labels(step)).backward();
+    adam.step();
+  }
+  network_->eval();
+}
+
+torch::Tensor Judge::most_likely(const torch::Tensor& pixels,
+                                 const std::vector<torch::Tensor>& log_priors) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& part : pixels.split(reading_batch)) {
+    const auto all = scores(to_units(part));
+    std::vector<torch::Tensor> columns;
+    for (size_t p = 0; p < all.size(); ++p) columns.push_back((all[p] + log_priors[p]).argmax(1));
+    parts.push_back(torch::stack(columns, 1));
+  }
+  return torch::cat(parts);
+}
+
+torch::Tensor Judge::judge(const torch::Tensor& pixels) { return most_likely(pixels, log_even_); }
+
+torch::Tensor Judge::judge_natural(const torch::Tensor& pixels) {
+  return most_likely(pixels, log_frequencies_);
+}
+
+Judge train_judge(const FactorialMixture& prior, const ImageSet& images,
+                  const std::vector<Property>& properties, const JudgeOptions& options) {
+  const torch::Tensor labels = named_labels(prior, images, properties);
+  std::vector<int64_t> values;
+  for (const size_t i : named_factors(prior)) values.push_back(prior.factors[i].components);
+  const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
+  Judge judge(shape, values, Key(options.seed).fold("judge network"));
+  judge.train(images, labels, options);
+  return judge;
+}
+
+namespace {
+
+/// What the judge says in `column` of samples with factor `index` held at each value in turn.
+JudgeReport::Factor judge_factor(Judge& judge, Vae& model, size_t index, int64_t column,
+                                 int64_t samples, const Key& key) {
+  const FactorOptions& factor = model.prior.factors[index];
+  JudgeReport::Factor result;
+  result.name = factor.name;
+  result.property = factor.property;
+  for (int64_t value = 0; value < factor.components; ++value) {
+    std::vector<int64_t> fixed(model.prior.size(), -1);
+    fixed[index] = value;
+    const LatentSample draw =
+        sample_latents(key.fold(static_cast<uint64_t>(value)), model.prior, samples, fixed);
+    const torch::Tensor judged = judge.judge(decode_pixels(model, draw.z)).select(1, column);
+    const torch::Tensor counts =
+        torch::bincount(judged, {}, factor.components).to(torch::kCPU).contiguous();
+    const auto* first = counts.data_ptr<int64_t>();
+    result.confusion.emplace_back(first, first + counts.numel());
+    result.values.push_back(factor.component_name(value));
+    result.agreement_by_value.push_back(static_cast<double>(first[value]) /
+                                        static_cast<double>(samples));
+    result.agreement += result.agreement_by_value.back() / static_cast<double>(factor.components);
+  }
+  return result;
+}
+
+}  // namespace
+
+JudgeReport judge_samples(Judge& judge, Vae& model, const ImageSet& real,
+                          const std::vector<Property>& properties, const JudgeOptions& options) {
+  torch::NoGradGuard no_gradient;
+  const FactorialMixture& prior = model.prior;
+  const std::vector<size_t> named = named_factors(prior);
+  const torch::Tensor labels = named_labels(prior, real, properties);
+  const Key key = Key(options.seed).fold("judged samples");
+  const auto own = shares_right(judge.judge_natural(real.pixels), labels);
+  const auto reconstructed = shares_right(
+      judge.judge_natural(reconstruct_pixels(model, real, key.fold("binarize"))), labels);
+  JudgeReport report;
+  report.samples = options.samples;
+  report.training_labels = judge.training_labels();
+  int64_t all_values = 0;
+  for (size_t f = 0; f < named.size(); ++f) {
+    const auto column = static_cast<int64_t>(f);
+    JudgeReport::Factor factor =
+        judge_factor(judge, model, named[f], column, options.samples, key.fold(f));
+    factor.own_accuracy = own[f];
+    factor.reconstructed_accuracy = reconstructed[f];
+    all_values += prior.factors[named[f]].components;
+    report.factors.push_back(std::move(factor));
+  }
+  const MixedDraw mixed = draw_mixed(key.fold("all"), prior, all_values * options.samples);
+  const torch::Tensor judged = judge.judge(decode_pixels(model, mixed.z));
+  report.joint_agreement =
+      judged.eq(mixed.components).all(1).to(torch::kFloat64).mean().item<double>();
+  return report;
+}
+
+Json to_json(const JudgeReport& report) {
+  Json json = {{"training_labels", report.training_labels},
+               {"samples", report.samples},
+               {"joint_agreement", report.joint_agreement},
+               {"factors", Json::array()}};
+  for (const JudgeReport::Factor& factor : report.factors)
+    json["factors"].push_back({{"name", factor.name},
+                               {"property", factor.property},
+                               {"own_accuracy", factor.own_accuracy},
+                               {"reconstructed_accuracy", factor.reconstructed_accuracy},
+                               {"agreement", factor.agreement},
+                               {"values", factor.values},
+                               {"agreement_by_value", factor.agreement_by_value},
+                               {"confusion", factor.confusion}});
+  return json;
+}
+
+}  // namespace facet
