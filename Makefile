@@ -28,8 +28,11 @@ demo: program  ## Train on the built-in portraits for a few minutes and show wha
 	  else $(FACET) train configs/demo.json --out $(RUN); fi
 
 test: configure  ## Build everything and run the tests
+	@scripts/setup $(PRESET) test
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
+	@for program in node chromium; do command -v $$program >/dev/null || \
+	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
 
 bench: configure  ## Compare a training step with PyTorch's and report peak memory
 	@scripts/setup $(PRESET) bench

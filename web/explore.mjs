@@ -32,7 +32,10 @@ export class Explore {
     this.cards = [];
     this.shown = null;
     this.pinned = null;
-    this.pictures = new Newest(report);
+    this.pictures = new Newest((error) => {
+      this.failed = true;
+      report(error);
+    });
     this.neighbours = new Newest(report);
     this.combinations = new Combinations(store);
     byId("redraw").addEventListener("click", () => this.redraw());
@@ -147,7 +150,8 @@ export class Explore {
     await this.#compare(state.smooth);
     this.#updateCards(this.store.state.picture);
     this.#showNearest();
-    if (missing.length > 0 && byId("announcement").classList.contains("error")) announce("");
+    if (this.failed) announce("");
+    this.failed = false;
   }
 
   async #compare(smooth) {

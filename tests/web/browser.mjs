@@ -104,8 +104,13 @@ export class Browser {
     }
   }
 
-  async open(address) {
+  async leave() {
     await this.send("Page.navigate", { url: "about:blank" });
+  }
+
+  /** Opens an address anew, also where only its part behind # differs from the present one. */
+  async open(address) {
+    await this.leave();
     await this.send("Page.navigate", { url: address });
     await this.until("document.readyState === 'complete' && location.protocol === 'http:'");
   }

@@ -1,0 +1,365 @@
+// The explorer as a visitor meets it: a model is trained in seconds, served, and used in a headless Chromium. Whether
+// a picture shows glasses is said by a judge that knows true portraits only.
+//   node --test explorer_test.mjs, with the program in FACET_PROGRAM
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Browser, findBrowser, pause } from "./browser.mjs";
+import { Judge, Portraits } from "./portraits.mjs";
+
+const program = process.env.FACET_PROGRAM;
+const here = dirname(fileURLToPath(import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "facet-explorer-"));
+const run = join(folder, "run");
+const environment = { ...process.env, OMP_NUM_THREADS: "1" };
+const SEEN = 900; // portraits that the judge learns from; the others measure it
+let browser, server, portraits, judge;
+
+/** Starts `facet serve` and waits for its address. */
+function serve(path) {
+  const child = spawn(program, ["serve", path, "--port", "0"], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
+  return new Promise((resolve, reject) => {
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      said += text;
+      const address = /http:\/\/[^\s]+/.exec(said);
+      if (address) resolve({ child, address: address[0] });
+    });
+    child.on("exit", (status) => reject(new Error(`facet serve ended with status ${status}`)));
+  });
+}
+
+async function stop({ child }) {
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  child.kill();
+  await ended;
+}
+
+before(async () => {
+  execFileSync(program, ["train", join(here, "explorer.json"), "--out", run], { env: environment, stdio: "ignore" });
+  const pack = join(folder, "portraits.safetensors");
+  execFileSync(program, ["import", "portraits", "--count", "1200", "--size", "16", "--seed", "9", "--out", pack], { stdio: "ignore" });
+  portraits = new Portraits(pack, "glasses");
+  judge = new Judge(portraits, SEEN);
+  server = await serve(run);
+  browser = await Browser.start(findBrowser());
+  await browser.resize(1280, 900);
+}, { timeout: 240000 });
+
+after(async () => {
+  await browser?.end();
+  if (server) await stop(server);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const settled = "document.getElementById('picture').getAttribute('aria-busy') === 'false'";
+
+async function open(state = "") {
+  await browser.open(`${server.address}/${state}`);
+  await browser.until(settled);
+}
+
+/** Pixels of a picture of the page as the model made them, channel after channel. */
+function pixels(id) {
+  return browser.evaluate(`(() => {
+    const image = document.getElementById("${id}");
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / 16;
+    return Array.from({ length: 768 }, (_, place) => {
+      const [channel, y, x] = [Math.floor(place / 256), Math.floor((place % 256) / 16), place % 16];
+      return data[4 * (y * scale * canvas.width + x * scale) + channel];
+    });
+  })()`);
+}
+
+function source(id = "picture") {
+  return browser.evaluate(`document.getElementById("${id}").src`);
+}
+
+/** Does something and waits until the picture is another one. */
+async function changes(action, id = "picture") {
+  const old = await source(id);
+  await action();
+  await browser.until(`document.getElementById("${id}").src !== ${JSON.stringify(old)} && ${settled}`);
+}
+
+function attribute(selector, name) {
+  return browser.evaluate(`document.querySelector(${JSON.stringify(selector)}).getAttribute("${name}")`);
+}
+
+function text(id) {
+  return browser.evaluate(`document.getElementById("${id}").textContent`);
+}
+
+/** Lets go of the focus, so that the space bar is the page's. */
+function blur() {
+  return browser.evaluate("document.activeElement.blur()");
+}
+
+const glasses = "#factors [data-factor=glasses] .switch";
+const strip = "#factors [data-factor=style] .strip";
+const action = (factor, number) => `#factors [data-factor=${factor}] .card-actions button:nth-child(${number})`;
+const [ANY, HOLD, REDRAW] = [1, 2, 3];
+
+test("the judge is right about portraits that it has not seen", () => {
+  assert.ok(judge.accuracy(portraits, SEEN) >= 0.95);
+});
+
+test("the page loads: a picture, a switch for two values, strips for more", async () => {
+  await open();
+  assert.equal(await browser.evaluate("document.querySelectorAll('#factors .card').length"), 3);
+  assert.equal(await attribute(glasses, "role"), "switch");
+  assert.equal(await browser.evaluate("document.querySelectorAll('#factors [data-factor=first] [role=radio]').length"), 6);
+  assert.ok((await browser.evaluate("document.getElementById('picture').naturalWidth")) >= 256);
+  assert.match(await attribute("#picture", "alt"), /glasses (with|without), style \w+, first \d/);
+});
+
+test("glasses are switched on and off, and the judge agrees", async () => {
+  let agreed = 0;
+  for (let seed = 1; seed <= 8; ++seed) {
+    await open(`#seed=${seed}&t=0.5&glasses=without`);
+    agreed += Number(judge.score(await pixels("picture")) < 0);
+    await changes(() => browser.click(glasses));
+    assert.equal(await attribute(glasses, "aria-checked"), "true");
+    agreed += Number(judge.score(await pixels("picture")) > 0);
+  }
+  assert.ok(agreed >= 14, `the judge agreed on ${agreed} of 16 pictures`); // the model was trained for seconds
+});
+
+test("the space bar redraws what is not held", async () => {
+  await open("#seed=3");
+  for (const factor of ["glasses", "style", "first"]) await browser.click(action(factor, HOLD));
+  await blur();
+  const held = await source();
+  const address = await browser.evaluate("location.hash");
+  await browser.press(" ");
+  await browser.until(`location.hash !== ${JSON.stringify(address)} && ${settled}`);
+  await pause(200);
+  assert.equal(await source(), held);
+  await browser.click(action("first", HOLD));
+  await blur();
+  const style = await attribute("#picture", "alt");
+  await changes(() => browser.press(" "));
+  assert.equal((await attribute("#picture", "alt")).split(", first")[0], style.split(", first")[0]);
+});
+
+test("one factor is redrawn, and any value or a chosen one drawn", async () => {
+  await open("#seed=3&style=curly");
+  await changes(() => browser.click(action("style", REDRAW)));
+  assert.match(await attribute("#picture", "alt"), /style curly/);
+  assert.match(await browser.evaluate("location.hash"), /style=curly@\d+/);
+  await browser.click(action("style", ANY));
+  await browser.until("!location.hash.includes('curly')");
+  assert.equal(await attribute(action("style", ANY), "aria-pressed"), "true");
+});
+
+test("arrow keys choose along a strip, sliders move within a component", async () => {
+  await open("#seed=3&style=short");
+  await browser.evaluate(`document.querySelector("${strip} [aria-checked=true]").focus()`);
+  await changes(() => browser.press("ArrowRight"));
+  assert.match(await browser.evaluate("location.hash"), /style=long/);
+  await browser.click("#factors [data-factor=style] summary");
+  await browser.until("document.querySelectorAll('#factors [data-factor=style] input[type=range]').length === 4");
+  await browser.evaluate("document.querySelector('#factors [data-factor=style] input[type=range]').focus()");
+  await changes(() => browser.press("End"));
+  assert.match(await browser.evaluate("location.hash"), /style=long~\d:4/);
+});
+
+test("all combinations of two factors, each a button", async () => {
+  await open("#seed=3&glasses=without&style=bald");
+  await browser.click("#combinations summary");
+  await browser.until("document.querySelectorAll('#grid .cell').length === 8");
+  assert.equal(await attribute("#grid [aria-pressed=true]", "aria-label"), "glasses without, style bald");
+  await changes(() => browser.click("#grid [aria-label='glasses with, style long']"));
+  assert.equal(await attribute(glasses, "aria-checked"), "true");
+  assert.match(await attribute("#picture", "alt"), /glasses with, style long/);
+});
+
+test("a pinned picture stays beside the present one, with what differs", async () => {
+  await open("#seed=3&glasses=without");
+  const before = await source();
+  await browser.click("#pin");
+  await browser.until("!document.getElementById('pinned-figure').hidden");
+  await changes(() => browser.click(glasses));
+  assert.equal(await source("pinned-picture"), before);
+  assert.equal(await text("difference-list"), "glasses without → with");
+  await changes(() => browser.click("#swap"));
+  assert.equal(await source(), before);
+});
+
+/** The file that a click downloads. */
+async function downloaded(selector) {
+  const known = new Set(readdirSync(browser.folder));
+  await browser.click(selector);
+  for (let waited = 0; waited < 10000; waited += 50) {
+    const name = readdirSync(browser.folder).find((candidate) => !known.has(candidate) && candidate.endsWith(".png"));
+    if (name) return { name, bytes: readFileSync(join(browser.folder, name)) };
+    await pause(50);
+  }
+  throw new Error("nothing was downloaded");
+}
+
+test("the PNG that is downloaded is the one that its command makes", async () => {
+  await open("#seed=3&t=0.6&glasses=with&first=2@17~1:1.5");
+  const { name, bytes } = await downloaded("#download");
+  assert.match(name, /^glasses-with/);
+  const [called, ...words] = (await text("command")).split(" ");
+  assert.equal(called, "facet");
+  execFileSync(program, words, { cwd: folder, env: environment, stdio: "ignore" });
+  assert.deepEqual(readFileSync(join(folder, words.at(-1))), bytes);
+});
+
+test("an image is uploaded, read, edited and downloaded", async () => {
+  const row = portraits.labels.findIndex((label, index) => index >= SEEN && label === 0);
+  const file = join(folder, "portrait.png");
+  writeFileSync(file, portraits.png(row));
+  await open("#view=explore");
+  await browser.click("#show-image");
+  await browser.chooseFile("#file", file);
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+  assert.deepEqual(await pixels("input"), [...portraits.image(row)]);
+  const note = await browser.evaluate("document.querySelector('#code [data-factor=glasses] .note').textContent");
+  assert.match(note, /^without \(\d+(\.\d)? %\)$/);
+  assert.ok(judge.score(await pixels("edited")) < 0);
+  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  await changes(() => browser.click("#keep-offset"), "edited");
+  assert.ok(judge.score(await pixels("edited")) > 0);
+  assert.match(await text("edited-command"), /facet edit .*--change glasses=with/);
+  const shown = Buffer.from((await source("edited")).split(",")[1], "base64");
+  assert.deepEqual((await downloaded("#edited-download")).bytes, shown);
+  await changes(() => browser.click("#code [data-factor=glasses] .card-actions button"), "edited");
+  assert.equal(await source("edited"), await source("reconstruction"));
+});
+
+test("an edited image comes back from its address, without the image", async () => {
+  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  const [shown, address] = [await source("edited"), await browser.evaluate("location.hash")];
+  await browser.open(`${server.address}/${address}`);
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+  assert.equal(await source("edited"), shown);
+  assert.equal(await browser.evaluate("document.getElementById('input-figure').hidden"), true);
+  assert.match(await text("restored"), /not the image/);
+});
+
+test("what is no image is refused in words", async () => {
+  const file = join(folder, "words.txt");
+  writeFileSync(file, "no image");
+  await open("#seed=3");
+  const complaints = browser.complaints.length;
+  await browser.chooseFile("#file", file);
+  await browser.until("document.getElementById('announcement').textContent.includes('not an image')");
+  browser.complaints.splice(complaints); // the page's own warning about it
+});
+
+test("a picture comes back from its address; the back button undoes", async () => {
+  await open("#seed=5&t=0.8");
+  const first = await source();
+  await changes(() => browser.click(glasses));
+  await changes(() => browser.click("#factors [data-factor=first] [role=radio]:nth-child(5)"));
+  const [shown, address] = [await source(), await browser.evaluate("location.href")];
+  await browser.open(address);
+  await browser.until(settled);
+  assert.equal(await source(), shown);
+  await open("#seed=5&t=0.8");
+  await changes(() => browser.click(glasses));
+  await changes(() => browser.evaluate("history.back()"));
+  assert.equal(await source(), first);
+});
+
+test("an address of another model still shows a picture, and says what was left out", async () => {
+  await open("#seed=5&hat=on&glasses=broken");
+  await browser.until("document.getElementById('announcement').textContent.includes(\"no factor 'hat'\")");
+});
+
+test("the training view draws curves, living components and samples", async () => {
+  await open("#seed=1");
+  await browser.click("#show-training");
+  await browser.until("document.querySelectorAll('#samples img').length === 24 && document.querySelectorAll('#charts .line').length >= 10");
+  assert.match(await text("training-state"), /Finished after phase 3 joint, step 800/);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#living-rows tr').length"), 3);
+});
+
+test("curves go on while a run goes on", async () => {
+  const running = join(folder, "running");
+  cpSync(run, running, { recursive: true });
+  rmSync(join(running, "eval.json"));
+  const lines = readFileSync(join(running, "metrics.jsonl"), "utf8").trimEnd().split("\n");
+  writeFileSync(join(running, "metrics.jsonl"), lines.slice(0, -1).join("\n") + "\n");
+  const other = await serve(running);
+  await browser.open(`${other.address}/#view=training`);
+  await browser.until("document.getElementById('training-state').textContent.includes('step 750')");
+  appendFileSync(join(running, "metrics.jsonl"), lines.at(-1) + "\n");
+  await browser.until("document.getElementById('training-state').textContent.includes('step 800')");
+  await browser.leave();
+  await stop(other);
+});
+
+test("on a phone nothing is cut off and everything can be touched", async () => {
+  await browser.resize(390, 844, { phone: true });
+  for (const view of ["explore", "image", "training"]) {
+    await browser.open(`${server.address}/#view=${view}&seed=3&grid=glasses,style`);
+    await browser.until("document.getElementById('run').textContent !== ''");
+    await pause(500);
+    assert.ok((await browser.evaluate("document.documentElement.scrollWidth")) <= 390, `${view} is wider than a phone`);
+    const small = await browser.evaluate(`[...document.querySelectorAll("button, select, summary, input[type=range]")]
+      .filter((node) => node.checkVisibility() && node.getBoundingClientRect().height < 43.5).map((node) => node.outerHTML.slice(0, 80))`);
+    assert.deepEqual(small, []);
+  }
+  await browser.resize(1280, 900);
+});
+
+test("everything that can be used has a name for screen readers", async () => {
+  await open("#seed=3&grid=glasses,style&first=2~1:1");
+  await pause(500);
+  const { nodes } = await browser.send("Accessibility.getFullAXTree");
+  const used = nodes.filter((node) => ["button", "switch", "radio", "slider", "combobox", "radiogroup", "image"].includes(node.role?.value) && !node.ignored);
+  assert.ok(used.length > 30);
+  assert.deepEqual(used.filter((node) => !node.name?.value).map((node) => node.role.value), []);
+});
+
+for (const dark of [false, true]) {
+  test(`texts stand out from what is behind them, ${dark ? "dark" : "light"}`, async () => {
+    await browser.resize(1280, 900, { dark });
+    await open("#seed=3");
+    const pairs = [["text", "page"], ["text", "surface"], ["muted", "page"], ["muted", "surface"], ["muted", "raised"], ["accent", "surface"],
+      ["accent", "accent-soft"], ["accent-text", "accent"], ["error", "error-soft"], ["good", "surface"], ["page", "text"]];
+    for (const [front, back] of pairs) {
+      const ratio = await contrast(front, back);
+      assert.ok(ratio >= 4.5, `${front} on ${back}: ${ratio.toFixed(2)}`); // level AA of WCAG 2
+    }
+    assert.ok((await contrast("control", "surface")) >= 3);
+  });
+}
+
+/** The contrast of two of the page's colours, as WCAG 2 defines it. */
+async function contrast(front, back) {
+  const colours = await browser.evaluate(`["${front}", "${back}"].map((name) =>
+    getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim())`);
+  const [lighter, darker] = colours.map((colour) => {
+    const parts = [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16) / 255);
+    const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  }).sort((a, b) => b - a);
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+test("nothing was complained about in the console", () => {
+  assert.deepEqual(browser.complaints, []);
+});
+
+test("a server that has gone is told politely", async () => {
+  await open("#seed=3");
+  await stop(server);
+  server = null;
+  await browser.click("#redraw");
+  await browser.until("document.getElementById('announcement').textContent.includes('cannot be reached')");
+  assert.equal(await attribute("#announcement", "aria-live"), "polite");
+});
