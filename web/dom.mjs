@@ -34,6 +34,23 @@ export function show(node, visible) {
   node.hidden = !visible;
 }
 
+/**
+ * Replaces cards by new ones, as when a training run has saved its model: panels stay open and the focus stays
+ * at the control where it was.
+ */
+export function replaceCards(place, cards) {
+  const controls = (card) => [...card.querySelectorAll("button, input, summary")];
+  const old = new Map([...place.children].map((card) => [card.dataset.factor, card]));
+  const focused = document.activeElement?.closest("[data-factor]");
+  const index = focused && place.contains(focused) ? controls(focused).indexOf(document.activeElement) : -1;
+  for (const card of cards) {
+    const panel = card.querySelector("details");
+    if (panel && old.get(card.dataset.factor)?.querySelector("details")?.open) panel.open = true;
+  }
+  place.replaceChildren(...cards);
+  if (index >= 0) controls(cards.find((card) => card.dataset.factor === focused.dataset.factor) ?? place)[index]?.focus();
+}
+
 let clearing = 0;
 
 /** Says something in the page's polite live region. Errors stay until something else is said. */

@@ -2,7 +2,7 @@
 
 import { Newest, generate, nearest } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
-import { announce, byId, copy, download, element, fileName, report, show, showCommand, showPicture } from "./dom.mjs";
+import { announce, byId, copy, download, element, fileName, replaceCards, report, show, showCommand, showPicture } from "./dom.mjs";
 import { FactorCard } from "./factors.mjs";
 import { choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice } from "./state.mjs";
 
@@ -54,9 +54,10 @@ export class Explore {
     this.shown = this.pinned = null;
     this.scale = downloadScale(model.shape);
     this.cards = model.factors.map((factor) => new FactorCard(factor, atlases, this.#actions()));
-    byId("factors").replaceChildren(...this.cards.map((card) => card.node));
+    replaceCards(byId("factors"), this.cards.map((card) => card.node));
     this.combinations.setModel(model);
     show(byId("nearest"), hasNearest);
+    show(byId("not-placed"), !model.placed);
   }
 
   #actions() {

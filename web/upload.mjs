@@ -2,7 +2,7 @@
 // components. The address holds the image's code, never the image.
 
 import { Newest, edit, encode } from "./api.mjs";
-import { announce, byId, copy, download, element, fileName, report, show, showCommand, showPicture } from "./dom.mjs";
+import { announce, byId, copy, download, element, fileName, replaceCards, report, show, showCommand, showPicture } from "./dom.mjs";
 import { downloadScale } from "./explore.mjs";
 import { CodeCard } from "./factors.mjs";
 import { componentIndex } from "./state.mjs";
@@ -54,7 +54,7 @@ export class UploadView {
     this.original = null;
     const actions = { choose: (factor, index) => this.#choose(factor, index), undo: (factor) => this.#choose(factor, null) };
     this.cards = model.factors.map((factor) => new CodeCard(factor, atlases, actions));
-    byId("code").replaceChildren(...this.cards.map((card) => card.node));
+    replaceCards(byId("code"), this.cards.map((card) => card.node));
     if (this.file) this.#encode(this.file);
   }
 

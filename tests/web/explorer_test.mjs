@@ -48,7 +48,7 @@ before(async () => {
   server = await serve(run);
   browser = await Browser.start(findBrowser());
   await browser.resize(1280, 900);
-}, { timeout: 240000 });
+}, { timeout: 500000 });
 
 after(async () => {
   await browser?.end();
@@ -249,6 +249,30 @@ test("an edited image comes back from its address, without the image", async () 
   assert.match(await text("restored"), /not the image/);
 });
 
+test("an image may be dropped anywhere, of any kind that the browser reads", async () => {
+  await open("#seed=3");
+  await browser.evaluate(`(async () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [40, 20];
+    canvas.getContext("2d").fillRect(0, 0, 40, 20);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/webp"));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([blob], "black.webp", { type: blob.type }));
+    window.dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+  })()`);
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+  assert.deepEqual([...new Set(await pixels("input"))], [0]);
+  assert.notEqual(await text("restored"), ""); // it was not square: the page says what was done
+});
+
+test("the address of a picture is copied to be shared", async () => {
+  await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+  await open("#seed=3&glasses=with");
+  await browser.click("#share");
+  await browser.until("document.getElementById('announcement').textContent.includes('copied')");
+  assert.equal(await browser.evaluate("navigator.clipboard.readText()"), await browser.evaluate("location.href"));
+});
+
 test("what is no image is refused in words", async () => {
   const file = join(folder, "words.txt");
   writeFileSync(file, "no image");
@@ -298,6 +322,7 @@ test("curves go on while a run goes on", async () => {
   await browser.until("document.getElementById('training-state').textContent.includes('step 750')");
   appendFileSync(join(running, "metrics.jsonl"), lines.at(-1) + "\n");
   await browser.until("document.getElementById('training-state').textContent.includes('step 800')");
+  assert.match(await text("status"), /running/);
   await browser.leave();
   await stop(other);
 });
