@@ -5,9 +5,10 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 FACET := $(BUILD)/cli/facet
 RUN ?= runs/demo
+PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program demo test bench format check-format docs clean
+.PHONY: help setup configure program demo explore test bench format check-format docs clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +27,11 @@ demo: program  ## Train on the built-in portraits for a few minutes and show wha
 	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi
 	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
 	  else $(FACET) train configs/demo.json --out $(RUN); fi
+
+explore: program  ## Turn the demo's properties like switches in the browser; trains it first if need be
+	@if [ ! -e $(RUN)/model.safetensors ]; then $(FACET) train configs/demo.json --out $(RUN); \
+	  elif [ ! -e $(RUN)/eval.json ]; then $(FACET) train --out $(RUN) --resume; fi
+	@$(FACET) serve $(RUN) --port $(PORT)
 
 test: configure  ## Build everything and run the tests
 	@scripts/setup $(PRESET) test

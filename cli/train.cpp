@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/server_process.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/data/image_file.h"
@@ -20,6 +21,7 @@ struct TrainArguments {
   std::string config, output, device = "auto";
   std::vector<std::string> settings;
   bool resume = false, describe = false;
+  int serve_port = -1;  // none
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -121,6 +123,9 @@ void run_train(const TrainArguments& arguments) {
   display.notice(fmt::format("training {} network parameters on {} images, on {}; run folder {}",
                              trainer.model().network_parameters(), trainer.image_count(),
                              device.str(), folder.path.string()));
+  std::unique_ptr<ServerProcess> server;
+  if (arguments.serve_port >= 0)
+    server = std::make_unique<ServerProcess>(folder.path, arguments.serve_port);
   const bool finished = trainer.run();
   display.finish();
   if (!finished) {
@@ -143,6 +148,10 @@ void add_train_command(CLI::App& program) {
   add_repeated_option(*command, "--set", arguments->settings,
                       "Change an option of the config, key=value; may be repeated");
   command->add_flag("--resume", arguments->resume, "Continue the run in --out");
+  command
+      ->add_flag("--serve{8080}", arguments->serve_port,
+                 "Show the training in the browser while it runs; --serve=PORT names a port")
+      ->check(CLI::Range(0, 65535));
   CLI::Option* describe = command->add_flag("--describe-options", arguments->describe,
                                             "Print every option of a config and stop");
   output->excludes(describe);

@@ -45,8 +45,6 @@ class ExplorerTest : public testing::Test {
   std::unique_ptr<Explorer> explorer_;
 };
 
-const std::vector<double> kZero(7, 0.0);
-
 std::vector<double> block(const Json& image, size_t first, size_t count) {
   const auto z = image["z"].get<std::vector<double>>();
   return {z.begin() + static_cast<long>(first), z.begin() + static_cast<long>(first + count)};
