@@ -26,6 +26,7 @@ void add_grid_command(CLI::App& program);
 void add_import_command(CLI::App& program);
 void add_info_command(CLI::App& program);
 void add_reconstruct_command(CLI::App& program);
+void add_report_command(CLI::App& program);
 void add_sample_command(CLI::App& program);
 void add_serve_command(CLI::App& program);
 void add_train_command(CLI::App& program);

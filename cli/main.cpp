@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   facet::add_clusters_command(program);
   facet::add_reconstruct_command(program);
   facet::add_edit_command(program);
+  facet::add_report_command(program);
   facet::add_serve_command(program);
   facet::add_import_command(program);
   facet::add_info_command(program);

@@ -1,5 +1,6 @@
 #include "facet/train/event_file.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/file.h"
 
 namespace facet {
 namespace {
@@ -87,6 +89,32 @@ std::string host_name() {
   return name;
 }
 
+/// The eight bytes at `place`, as fixed() wrote them.
+uint64_t read_fixed64(std::string_view bytes, size_t place) {
+  uint64_t value = 0;
+  for (size_t i = 8; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[place + i]);
+  return value;
+}
+
+/// When the events of a file were written, up to the first that is damaged or cut short.
+std::vector<double> event_times(std::string_view bytes) {
+  constexpr size_t before = 12, after = 4;  // length and its checksum; the event's checksum
+  const std::string time_key = key(1, kFixed64);
+  std::vector<double> times;
+  while (bytes.size() >= before + after) {
+    const uint64_t length = read_fixed64(bytes, 0);
+    if (length > bytes.size() - before - after) break;
+    const std::string_view event = bytes.substr(before, length);
+    bytes.remove_prefix(before + length);
+    if (event.substr(0, 1) != time_key || event.size() < 9 ||
+        bytes.substr(0, after) != fixed(masked_checksum(event)))
+      break;
+    bytes.remove_prefix(after);
+    times.push_back(std::bit_cast<double>(read_fixed64(event, 1)));
+  }
+  return times;
+}
+
 [[noreturn]] void fail(const fs::path& path, const char* call, int error) {
   throw Error(
       {.doing = kDoing,
@@ -147,6 +175,19 @@ void EventFile::flush() {
   }
   unwritten_.erase(0, done);
   if (error != 0) fail(path_, "write", error);
+}
+
+std::vector<EventSpan> read_event_spans(const fs::path& folder) {
+  std::vector<EventSpan> spans;
+  if (!fs::is_directory(folder)) return spans;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().rfind("events.out.tfevents.", 0) != 0) continue;
+    const std::vector<double> times = event_times(read_text(entry.path(), "reading events"));
+    if (!times.empty()) spans.push_back({times.front(), times.back()});
+  }
+  std::sort(spans.begin(), spans.end(),
+            [](const EventSpan& a, const EventSpan& b) { return a.begin < b.begin; });
+  return spans;
 }
 
 }  // namespace facet

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace facet {
 
@@ -38,5 +39,15 @@ class EventFile {
   int descriptor_ = -1;
   std::string unwritten_;
 };
+
+/// When a file's first and last events were written, in seconds since 1970.
+struct EventSpan {
+  double begin = 0, end = 0;
+};
+
+/// The spans of all event files in a folder, earliest first: when and for how long a run was
+/// trained, one span each time it was started or resumed. What follows a damaged event is left out;
+/// no folder is no spans.
+std::vector<EventSpan> read_event_spans(const std::filesystem::path& folder);
 
 }  // namespace facet

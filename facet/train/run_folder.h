@@ -19,6 +19,7 @@ struct RunFolder {
   std::filesystem::path state() const { return path / "state.safetensors"; }
   std::filesystem::path evaluation() const { return path / "eval.json"; }
   std::filesystem::path samples() const { return path / "samples.png"; }
+  std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
 
   /// Makes the folder. An Error where it holds a run already, or cannot be made.

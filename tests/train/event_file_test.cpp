@@ -1,5 +1,6 @@
 #include "facet/train/event_file.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -236,6 +237,52 @@ TEST(EventFile, AFailedWriteIsAnErrorAndALaterFlushGoesOnAtTheRightByte) {
   EXPECT_EQ(std::filesystem::file_size(file.path()), 1000u);
   file.flush();
   EXPECT_EQ(events_of(file.path()).size(), 101u);
+}
+
+TEST(EventSpans, AreFromTheFirstToTheLastEventOfEachFile) {
+  TemporaryFolder folder;
+  {
+    EventFile first(folder.path()), second(folder.path());
+    first.scalar("loss", 1, 1);
+    first.flush();
+    second.flush();
+  }
+  write_text(folder / "notes.txt", "not an event file", "test");
+  const std::vector<EventSpan> spans = read_event_spans(folder.path());
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_LE(spans[0].begin, spans[1].begin);
+  std::vector<EventSpan> expected;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.path().extension() != ".txt") {
+      const std::vector<Event> events = events_of(entry.path());
+      expected.push_back({events.front().wall_time, events.back().wall_time});
+    }
+  for (const EventSpan& span : spans)
+    EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), [&](const EventSpan& one) {
+      return one.begin == span.begin && one.end == span.end;
+    }));
+  EXPECT_TRUE(read_event_spans(folder / "absent").empty());
+}
+
+TEST(EventSpans, EndBeforeDamage) {
+  TemporaryFolder folder;
+  std::filesystem::path path;
+  {
+    EventFile file(folder.path());
+    for (int step = 0; step < 3; ++step) file.scalar("loss", step, step);
+    path = file.path();
+  }
+  const std::string bytes = read_text(path, "test");
+  const std::vector<Event> events = events_of(path);
+  write_text(path, bytes.substr(0, bytes.size() - 1), "test");
+  ASSERT_EQ(read_event_spans(folder.path()).size(), 1u);
+  EXPECT_EQ(read_event_spans(folder.path())[0].end, events[2].wall_time) << "cut short";
+  std::string damaged = bytes;
+  damaged[bytes.size() - 10] = static_cast<char>(damaged[bytes.size() - 10] ^ 1);
+  write_text(path, damaged, "test");
+  EXPECT_EQ(read_event_spans(folder.path())[0].end, events[2].wall_time) << "a wrong checksum";
+  write_text(path, "", "test");
+  EXPECT_TRUE(read_event_spans(folder.path()).empty());
 }
 
 }  // namespace

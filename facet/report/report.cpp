@@ -1,0 +1,279 @@
+#include "facet/report/report.h"
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+
+namespace facet {
+
+namespace {
+
+constexpr uint64_t kSeed = 1;  // the commands' default, so that they draw the same images
+constexpr int64_t kMostCombinations = 12, kCombinationRows = 4;
+constexpr int64_t kGridLimit = 8, kGridAverage = 100;  // the second is the command's default
+constexpr int64_t kComponentLimit = 8, kComponentAverage = 200;
+constexpr size_t kMostComponentFigures = 12;
+constexpr int64_t kReconstructions = 8;
+
+/// A word of a command line, quoted where the shell would take it apart.
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// "a, b and c".
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::vector<Split> training_splits(const DataOptions& options) {
+  std::vector<Split> splits;
+  for (const std::string& name : options.train_splits) splits.push_back(parse_split(name));
+  return splits;
+}
+
+bool has_split(const Pack& pack, Split split) {
+  return pack.split.eq(static_cast<int64_t>(split)).any().item<bool>();
+}
+
+bool mixtures_are_placed(const FactorialMixture& prior) {
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.held_images(i).gt(1.0).any().item<bool>()) return true;
+  return false;
+}
+
+/// Draws the figures of one model; each says how to draw it again.
+class Illustrator {
+ public:
+  Illustrator(Vae& model, std::string run) : model_(model), run_(shell_word(run)) {}
+
+  ReportFigure samples() const {
+    return {
+        sample_figure(model_, {.seed = kSeed}), "Samples",
+        "Images drawn from the model: a component of every factor by its weight, a point of the "
+        "component, and the mean of the pixels there.",
+        fmt::format("facet sample {} --out samples.png", run_)};
+  }
+
+  /// As many of the named factors as give a picture of moderate width; the others are held at their
+  /// heaviest component. None where no factor is named or the first ones have too many components.
+  std::optional<ReportFigure> combinations() const {
+    const FactorialMixture& prior = model_.prior;
+    std::vector<int64_t> fixed(prior.size(), -1);
+    std::vector<std::string> shown;
+    std::string held;
+    int64_t count = 1;
+    for (size_t i = 0; i < prior.size(); ++i) {
+      const FactorOptions& factor = prior.factors[i];
+      if (!factor.named()) continue;
+      if (count * factor.components <= kMostCombinations) {
+        count *= factor.components;
+        shown.push_back(factor.name);
+      } else {
+        fixed[i] = heaviest_components(prior.posteriors[i], 1).front();
+        held += " --fix " + shell_word(factor.name + "=" + factor.component_name(fixed[i]));
+      }
+    }
+    if (shown.empty()) return std::nullopt;
+    return ReportFigure{
+        combination_figure(model_, fixed, kCombinationRows, kSeed), "Named factors",
+        fmt::format("Columns are values of {}, asked for by name; along a row everything else is "
+                    "held.",
+                    listed(shown)),
+        fmt::format("facet grid {} --combinations --rows-count {}{} --out combinations.png", run_,
+                    kCombinationRows, held)};
+  }
+
+  ReportFigure averages(size_t rows, size_t columns) const {
+    const FactorialMixture& prior = model_.prior;
+    const std::string &down = prior.factors[rows].name, &across = prior.factors[columns].name;
+    return {average_figure(model_, std::vector<int64_t>(prior.size(), -1),
+                           heaviest_axis(prior, rows, kGridLimit),
+                           heaviest_axis(prior, columns, kGridLimit), kGridAverage, kSeed),
+            "Two factors against each other",
+            fmt::format("Components of ‘{}’ down and of ‘{}’ across. Each cell is the mean of {} "
+                        "samples with all other factors drawn anew: what stays sharp is what the "
+                        "two factors say.",
+                        down, across, kGridAverage),
+            fmt::format("facet grid {} --rows {} --cols {} --limit {} --out grid.png", run_,
+                        shell_word(down), shell_word(across), kGridLimit)};
+  }
+
+  ReportFigure components(size_t factor) const {
+    const FactorPosterior& posterior = model_.prior.posteriors[factor];
+    const FactorOptions& options = model_.prior.factors[factor];
+    return {
+        cluster_figure(model_, factor, heaviest_components(posterior, kComponentLimit),
+                       kComponentAverage, kSeed),
+        options.name,
+        options.components <= kComponentLimit
+            ? ""
+            : fmt::format("The {} heaviest of {} components.", kComponentLimit, options.components),
+        fmt::format("facet clusters {} --factor {} --limit {} --out clusters.png", run_,
+                    shell_word(options.name), kComponentLimit)};
+  }
+
+  ReportFigure reconstructions(const ImageSet& images, const std::string& split) const {
+    std::vector<std::string> labels;
+    std::vector<torch::Tensor> pixels;
+    for (const int64_t index : spread_indices(images.count(), kReconstructions)) {
+      labels.push_back(std::to_string(index));
+      pixels.push_back(images.pixels[index].to(torch::kCPU));
+    }
+    return {reconstruction_figure(model_, torch::stack(pixels), labels, kSeed), "Reconstructions",
+            fmt::format("Images of the {} split by their numbers, and the mean, the standard "
+                        "deviation and a sample "
+                        "of the pixels that the model expects for them.",
+                        split),
+            fmt::format("facet reconstruct {} --split {} --count {} --out reconstruct.png", run_,
+                        split, kReconstructions)};
+  }
+
+ private:
+  Vae& model_;
+  std::string run_;
+};
+
+/// The two factors whose components say most about an image, free ones before named ones; fewer
+/// where fewer have a choice of components.
+std::vector<size_t> strongest_factors(const FactorialMixture& prior, const Evaluation& evaluation) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.factors[i].components > 1) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const bool free_a = !prior.factors[a].named(), free_b = !prior.factors[b].named();
+    if (free_a != free_b) return free_a;
+    return evaluation.factors[a].kl_r > evaluation.factors[b].kl_r;
+  });
+  order.resize(std::min<size_t>(order.size(), 2));
+  return order;
+}
+
+void draw_mixtures(RunReport& report, Vae& model, const Illustrator& illustrator) {
+  report.hero = illustrator.combinations();
+  if (report.hero)
+    report.figures.push_back(illustrator.samples());
+  else
+    report.hero = illustrator.samples();
+  const std::vector<size_t> pair = strongest_factors(model.prior, *report.evaluation);
+  const bool any_free = std::any_of(pair.begin(), pair.end(),
+                                    [&](size_t i) { return !model.prior.factors[i].named(); });
+  if (pair.size() == 2 && any_free)  // combinations show the named ones
+    report.figures.push_back(illustrator.averages(pair[0], pair[1]));
+  const size_t shown = std::min(model.prior.size(), kMostComponentFigures);
+  for (size_t i = 0; i < shown; ++i) report.components.push_back(illustrator.components(i));
+  if (shown < model.prior.size())
+    report.components_note = fmt::format("The first {} of {} factors.", shown, model.prior.size());
+}
+
+void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
+  const std::vector<Split> trained = training_splits(report.config.data);
+  const auto is_unseen = [&](Split split) {
+    return has_split(pack, split) &&
+           std::find(trained.begin(), trained.end(), split) == trained.end();
+  };
+  const Split unseen = is_unseen(Split::test) ? Split::test : Split::valid;
+  if (!is_unseen(unseen)) {
+    report.no_judge = "there are no images that a judge has not learned from";
+    return;
+  }
+  try {
+    const auto device = model.device();
+    // Decoded means are grey, and so are the images that the judge learns to read.
+    DataOptions data = report.config.data;
+    data.binarize = "none";
+    Judge judge = train_judge(model.prior, select_images(pack, trained, data, false, device),
+                              pack.properties, {});
+    report.judge = judge_samples(judge, model, select_images(pack, {unseen}, data, false, device),
+                                 pack.properties, {});
+  } catch (const Error& error) {  // no named factors, or none with labels
+    report.no_judge = error.what();
+  }
+}
+
+/// The share of training images whose label of the property training saw.
+std::map<std::string, double> known_shares(const Config& config, const Pack& pack) {
+  const ImageSet images =
+      select_images(pack, training_splits(config.data), config.data, true, torch::kCPU);
+  std::map<std::string, double> shares;
+  for (size_t p = 0; p < pack.properties.size(); ++p)
+    shares[pack.properties[p].name] = images.labels.select(1, static_cast<int64_t>(p))
+                                          .ge(0)
+                                          .to(torch::kFloat64)
+                                          .mean()
+                                          .item<double>();
+  return shares;
+}
+
+std::string date_text(std::time_t time) {
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(time));
+}
+
+}  // namespace
+
+bool RunReport::finished() const { return log.steps_done() >= log.lengths.total(); }
+
+RunReport gather_report(const RunFolder& folder, const Config& config, Vae& model, const Pack& pack,
+                        const ReportOptions& options) {
+  const auto notice = [&](const std::string& sentence) {
+    if (options.notice) options.notice(sentence);
+  };
+  RunReport report;
+  report.name = std::filesystem::absolute(folder.path / "")
+                    .lexically_normal()
+                    .parent_path()
+                    .filename()
+                    .string();
+  report.reproduce = fmt::format(
+      "facet train {} --out NEW-RUN",
+      shell_word((std::filesystem::path(options.command_path) / "config.json").string()));
+  report.version = options.version;
+  report.config = config;
+  report.shape = model.shape();
+  report.network_parameters = model.network_parameters();
+  report.training_images = pack.indices(training_splits(config.data)).size(0);
+  const TrainOptions& train = config.train;
+  report.log = read_training_log(folder.metrics(),
+                                 {train.pretrain.steps, train.initialise.steps, train.joint.steps});
+  report.sessions = read_event_spans(folder.events());
+  report.written = date_text(std::time(nullptr));
+  report.label_shares = known_shares(config, pack);
+
+  const std::string split =
+      has_split(pack, Split::test) ? "test" : config.data.train_splits.front();
+  const ImageSet images =
+      select_images(pack, {parse_split(split)}, config.data, false, model.device());
+  const Illustrator illustrator(model, options.command_path);
+  if (mixtures_are_placed(model.prior)) {
+    notice(fmt::format("measuring on the {} split", split));
+    report.evaluation = evaluate(model, images, pack.properties, split, {});
+    notice("drawing");
+    draw_mixtures(report, model, illustrator);
+    if (options.judge) {
+      notice("training a judge");
+      ask_judge(report, model, pack);
+    }
+  } else {
+    report.no_mixtures =
+        "The saved model has no mixtures yet: they are placed when pre-training is done, and with "
+        "them come samples, components and measures.";
+  }
+  report.figures.push_back(illustrator.reconstructions(images, split));
+  return report;
+}
+
+}  // namespace facet
