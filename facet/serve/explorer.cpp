@@ -16,6 +16,7 @@
 #include "facet/prior/student_t.h"
 #include "facet/report/picture.h"
 #include "facet/serve/page.h"
+#include "facet/serve/reading.h"
 
 namespace facet {
 
@@ -101,121 +102,6 @@ const Json& limits_json() {
                               {"largest_temperature", kLargestTemperature},
                               {"largest_scale", kLargestPictureScale}};
   return limits;
-}
-
-/// The place of the request in front of what the library says.
-template <typename Action>
-auto at_place(const std::string& where, Action&& action) {
-  try {
-    return action();
-  } catch (const Error& error) {
-    throw ApiError(400, error.what(), where);
-  }
-}
-
-int64_t read_component(const FactorOptions& factor, const RequestValue& value) {
-  if (!value.is_text()) return value.integer(0, factor.components - 1);
-  return at_place(value.where(), [&] { return factor.component_of(value.text()); });
-}
-
-std::vector<RecipeOffset> read_offsets(const FactorOptions& factor, const RequestValue& value) {
-  std::vector<RecipeOffset> offsets;
-  for (const RequestValue& element : value.elements(0, 64)) {
-    element.require_keys({"dimension", "deviations"});
-    offsets.push_back({element.at("dimension").integer(0, factor.dimensions - 1),
-                       element.at("deviations").number(-kLargestOffset, kLargestOffset)});
-    for (size_t i = 0; i + 1 < offsets.size(); ++i)
-      if (offsets[i].dimension == offsets.back().dimension)
-        element.at("dimension").fail("each dimension at most once");
-  }
-  return offsets;
-}
-
-void read_factor_state(const FactorOptions& factor, const RequestValue& value,
-                       FactorRecipe& recipe) {
-  value.require_keys({"component", "seed", "temperature", "offsets"});
-  if (value.has("component")) {
-    const RequestValue component = value.at("component");
-    if (!component.is_text() || component.text() != "draw")
-      recipe.component = read_component(factor, component);
-  }
-  if (value.has("seed"))
-    recipe.seed = static_cast<uint64_t>(value.at("seed").integer(0, kLargestSeed));
-  if (value.has("temperature"))
-    recipe.temperature = value.at("temperature").number(0, kLargestTemperature);
-  if (value.has("offsets")) recipe.offsets = read_offsets(factor, value.at("offsets"));
-}
-
-/// A state of the request with the seed that its command names.
-struct State {
-  uint64_t seed = 1;
-  Recipe recipe;
-};
-
-State read_state(const FactorialMixture& prior, const RequestValue& value) {
-  value.require_keys({"seed", "temperature", "factors"});
-  State state;
-  if (value.has("seed"))
-    state.seed = static_cast<uint64_t>(value.at("seed").integer(0, kLargestSeed));
-  state.recipe = plain_recipe(prior, state.seed);
-  if (value.has("temperature"))
-    for (FactorRecipe& entry : state.recipe)
-      entry.temperature = value.at("temperature").number(0, kLargestTemperature);
-  if (value.has("factors"))
-    for (const auto& [name, factor] :
-         value.at("factors").entries(static_cast<int64_t>(prior.size()))) {
-      const size_t i = at_place(factor.where(), [&, &key = name] { return prior.index_of(key); });
-      read_factor_state(prior.factors[i], factor, state.recipe[i]);
-    }
-  return state;
-}
-
-/// A row of numbers, float64 [1, size].
-torch::Tensor read_row(const RequestValue& value, int64_t size, double largest) {
-  const torch::Tensor row = torch::empty({1, size}, torch::kFloat64);
-  double* next = row.data_ptr<double>();
-  for (const RequestValue& element : value.elements(size, size))
-    *next++ = element.number(-largest, largest);
-  return row;
-}
-
-std::vector<int64_t> read_changes(const FactorialMixture& prior, const RequestValue& value) {
-  std::vector<int64_t> changes(prior.size(), -1);
-  for (const auto& [name, component] : value.entries(static_cast<int64_t>(prior.size()))) {
-    const size_t i = at_place(component.where(), [&, &key = name] { return prior.index_of(key); });
-    changes[i] = read_component(prior.factors[i], component);
-  }
-  return changes;
-}
-
-/// How pictures are wanted.
-struct Look {
-  int64_t scale = 1;
-  bool plain_png = false;
-};
-
-void check_pixels(const ImageShape& shape, int64_t count, int64_t scale, const std::string& where) {
-  const int64_t pixels = count * shape.height * shape.width * scale * scale;
-  if (pixels > kMostPicturePixels && (count > 1 || scale > 1))
-    throw ApiError(400,
-                   to_string({.doing = "drawing pictures",
-                              .found = fmt::format("{} pixels in all", pixels),
-                              .expected = fmt::format("at most {}", kMostPicturePixels),
-                              .cause = "ask for fewer pictures or a smaller scale"}),
-                   where);
-}
-
-Look read_look(const RequestValue& value, const ImageShape& shape, int64_t count) {
-  Look look;
-  if (value.has("scale")) look.scale = value.at("scale").integer(1, kLargestPictureScale);
-  check_pixels(shape, count, look.scale, "scale");
-  if (value.has("format")) {
-    const std::string format = value.at("format").text();
-    if (format != "json" && format != "png") value.at("format").fail("'json' or 'png'");
-    look.plain_png = format == "png";
-    if (look.plain_png && count != 1) value.at("format").fail("'json' for more than one picture");
-  }
-  return look;
 }
 
 /// Pictures side by side without gaps, as `facet sample --bare` draws them.
@@ -327,9 +213,8 @@ const Explorer::Route* Explorer::route(std::string_view path) {
 Explorer::Explorer(ExplorerOptions options)
     : options_(std::move(options)), folder_(RunFolder::open(options_.run)), run_(folder_) {
   if (options_.pack) nearest_ = std::make_unique<NearestImages>(std::move(*options_.pack));
-  refresh();
   // A run that has only begun has no model yet; one that cannot be read will not mend itself.
-  if (!trouble_.empty()) throw Error({.doing = "serving a run", .found = trouble_});
+  if (!file_version(folder_.model()).empty()) take(load());
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -351,31 +236,40 @@ void Explorer::watch() {
   }
 }
 
+Explorer::ModelPointer Explorer::load() {
+  auto fresh = std::make_shared<Model>();
+  seen_ = fresh->version = file_version(folder_.model());
+  fresh->networks = read_model(folder_.model());
+  if (nearest_ && nearest_->pack().shape() != fresh->shape())
+    throw Error({.doing = "searching the pack",
+                 .found = "images of " + shape_text(nearest_->pack().shape()),
+                 .expected = shape_text(fresh->shape()) + ", as the model has"});
+  fresh->networks->move_to(options_.device);
+  fresh->networks->eval();
+  thread_.run([&] { fresh->batch = safe_batch(*fresh->networks); });
+  fresh->summary = model_json(*fresh);
+  return fresh;
+}
+
+void Explorer::take(const ModelPointer& fresh) {
+  {
+    const std::lock_guard lock(model_mutex_);
+    model_ = fresh;
+    trouble_.clear();
+  }
+  if (nearest_) nearest_->encode_with(fresh, thread_);
+}
+
 void Explorer::refresh() {
   const std::lock_guard lock(refresh_mutex_);
   const std::string version = file_version(folder_.model());
   if (version.empty() || version == seen_) return;
-  seen_ = version;
-  ModelPointer fresh;
-  std::string trouble;
   try {
-    fresh = std::make_shared<Model>();
-    fresh->version = version;
-    fresh->networks = read_model(folder_.model());
-    fresh->networks->move_to(options_.device);
-    fresh->networks->eval();
-    thread_.run([&] { fresh->batch = safe_batch(*fresh->networks); });
-    fresh->summary = model_json(*fresh);
-  } catch (const std::exception& error) {
-    trouble = error.what();
-  }
-  {
+    take(load());
+  } catch (const std::exception& error) {  // the model that was there goes on
     const std::lock_guard model_lock(model_mutex_);
-    trouble_ = trouble;
-    if (!trouble.empty()) return;  // the model that was there goes on
-    model_ = fresh;
+    trouble_ = error.what();
   }
-  if (nearest_ && nearest_->pack().shape() == fresh->shape()) nearest_->encode_with(fresh, thread_);
 }
 
 Explorer::ModelPointer Explorer::model() const {
@@ -674,9 +568,9 @@ Json Explorer::measured_directions(const ModelPointer& current, size_t factor, i
     z[2 * i][dimension] += step;
     z[2 * i + 1][dimension] -= step;
   }
-  const torch::Tensor pixels = decode_all(current, z).to(torch::kFloat32).flatten(1);
-  const torch::Tensor differences =
-      (pixels.slice(0, 0, torch::nullopt, 2) - pixels.slice(0, 1, torch::nullopt, 2)) / 2;
+  const torch::Tensor pairs =
+      decode_all(current, z).to(torch::kFloat32).view({count, 2, -1});  // up and down
+  const torch::Tensor differences = (pairs.select(1, 0) - pairs.select(1, 1)) / 2;
   const torch::Tensor effect = differences.square().mean(1).sqrt();  // [count]
   const torch::Tensor order = effect.argsort(0, /*descending=*/true);
   Json list = Json::array();

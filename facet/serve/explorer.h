@@ -77,6 +77,8 @@ class Explorer {
   ApiResponse metrics(const ApiRequest& request);
   ApiResponse document(const ApiRequest& request);
 
+  ModelPointer load();
+  void take(const ModelPointer& fresh);
   ModelPointer model() const;
   ModelPointer required_model() const;
   Upload read_upload(const Model& model, const std::string& bytes);

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "facet/data/image_file.h"
-#include "facet/model/recipe.h"
 #include "tests/cli/run_program.h"
 #include "tests/files.h"
 #include "tests/serve/served_run.h"
@@ -118,12 +117,6 @@ TEST_F(ExplorerTest, DirectionsComeByTheirEffect) {
   for (size_t i = 0; i + 1 < 3; ++i)
     EXPECT_GE(list["directions"][i]["effect"], list["directions"][i + 1]["effect"]);
   EXPECT_GT(list["directions"][0]["effect"], 0);
-}
-
-TEST_F(ExplorerTest, ThePlainRecipeIsAncestralSampling) {
-  const auto model = small_model();
-  EXPECT_TRUE(draw_recipe(model->prior, plain_recipe(model->prior, 9), 4)
-                  .z.equal(sample_latents(Key(9).fold("samples"), model->prior, 4).z));
 }
 
 TEST_F(ExplorerTest, TheCommandMakesTheSamePicture) {
@@ -245,6 +238,14 @@ TEST_F(ExplorerTest, FindsTheImageItself) {
   EXPECT_EQ(found[0]["labels"]["hat"], "yes");
   EXPECT_NEAR(found[0]["distance"].get<double>(), 0, 1e-4);  // float32 on both sides
   EXPECT_LE(found[1]["distance"], found[2]["distance"]);
+}
+
+TEST_F(ExplorerTest, RefusesAPackOfAnotherShape) {
+  Pack pack;
+  pack.images = torch::zeros({1, 1, 16, 16}, torch::kUInt8);
+  pack.labels = torch::zeros({1, 0}, torch::kInt32);
+  pack.split = torch::zeros({1}, torch::kUInt8);
+  EXPECT_NE(message([&] { make(pack); }).find("16x16 grey"), std::string::npos);
 }
 
 TEST_F(ExplorerTest, WithoutAPackThereIsNothingToSearch) {
