@@ -27,7 +27,9 @@ TEST(Help, EveryCommandNamesItsOptions) {
   const HelpCase cases[] = {
       {{}, {"train", "eval", "sample", "import", "info", "--help", "--version"}},
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
-      {{"eval"}, {"run", "--split", "--samples", "--importance", "--json", "--device"}},
+      {{"eval"},
+       {"run", "--split", "--samples", "--importance", "--json", "--device", "--judge",
+        "--judge-labels", "--judge-samples", "--judge-steps"}},
       {{"sample"}, {"run", "--count", "--seed", "--out", "--device"}},
       {{"info"}, {"path"}},
       {{"import"}, {"idx", "images", "portraits"}},

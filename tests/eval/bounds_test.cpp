@@ -17,10 +17,10 @@ namespace {
 constexpr int64_t images = 240;
 
 /// Its encoder's means are spread wide enough that images take different components.
-Vae tiny_model() {
+Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"smile", 3, 2}}) {
   ModelOptions options;
   options.network = {.preset = "custom", .channels = {4, 6}, .strides = {1, 2}, .kernel = 3};
-  options.factors = {{"hair", 6, 3}, {"smile", 3, 2}};
+  options.factors = factors;
   Vae model(options, {1, 8, 8}, Key(1));
   {
     torch::NoGradGuard no_gradient;
@@ -218,6 +218,75 @@ TEST(Evaluate, AgreementIsMeasuredWhereLabelsAreKnown) {
             nullptr);
 }
 
+TEST(Evaluate, GapAndDependenceFollowTheCodes) {
+  Vae model = tiny_model();
+  ImageSet set = image_set();
+  torch::NoGradGuard no_gradient;
+  const BoundTerms terms =
+      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+  const torch::Tensor hair = terms.factors[0].responsibilities.argmax(1);
+  const torch::Tensor smile = terms.factors[1].responsibilities.argmax(1);
+  // Style is what the factor 'smile' says; everyone is young, which nothing can say more about.
+  set.labels.select(1, 0).zero_();
+  set.labels.select(1, 1).copy_(smile);
+  const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
+  ASSERT_EQ(result.gaps.size(), 1u);
+  const PropertyGap& gap = result.gaps[0];
+  EXPECT_EQ(gap.property, "style");
+  EXPECT_EQ(gap.factor, "smile");
+  const auto as_vector = [](const torch::Tensor& column) {
+    return std::vector<int64_t>(column.data_ptr<int64_t>(),
+                                column.data_ptr<int64_t>() + column.numel());
+  };
+  const Contingency table = contingency(as_vector(hair), as_vector(smile), 6, 3);
+  const torch::Tensor counts = torch::bincount(smile, {}, 3).to(torch::kFloat64);
+  const torch::Tensor shares = counts / counts.sum();
+  const double entropy = -torch::xlogy(shares, shares).sum().item<double>();
+  EXPECT_NEAR(gap.entropy, entropy, 1e-12);
+  EXPECT_NEAR(gap.gap, 1 - mutual_information(table) / entropy, 1e-12);
+  EXPECT_NEAR(*result.mean_gap, gap.gap, 1e-15);
+  EXPECT_NEAR(result.factors[0].properties[1].mutual_information, mutual_information(table), 1e-12);
+  EXPECT_NEAR(result.factors[1].properties[1].mutual_information, entropy, 1e-12);
+  EXPECT_NEAR(result.factors[1].properties[1].adjusted_rand, 1, 1e-12);
+  EXPECT_NEAR(result.dependence[0][1], normalised_mutual_information(table), 1e-12);
+  EXPECT_NEAR(result.mean_dependence, result.dependence[0][1], 1e-15);
+}
+
+TEST(Evaluate, ActiveDimensionsAreThoseThatTheEncoderMoves) {
+  Vae model = tiny_model();
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor weight = model.named_parameters()["encoder.head.weight"];
+  const auto active = [&] {
+    const Evaluation result = evaluate(model, image_set(), properties, "test", with_batch(70));
+    EXPECT_EQ(result.factors[0].dimensions, 3);
+    EXPECT_EQ(result.factors[1].dimensions, 2);
+    return std::pair(result.factors[0].active_dimensions, result.factors[1].active_dimensions);
+  };
+  EXPECT_EQ(active(), std::pair(int64_t{3}, int64_t{2}));
+  weight[1].zero_();  // a dimension that says the same of every image
+  weight[3].zero_();
+  model.named_parameters()["encoder.head.bias"][3].fill_(5);  // far from 0 is not active
+  EXPECT_EQ(active(), std::pair(int64_t{2}, int64_t{1}));
+}
+
+TEST(Evaluate, AccuracyOfANamedFactorGoesByTheNamesOfValues) {
+  // The pack has long, short, bald.
+  Vae model = tiny_model({{"hair", 6, 3}, {"look", 3, 2, "style", {"bald", "long", "short"}}});
+  ImageSet set = image_set();
+  torch::NoGradGuard no_gradient;
+  const BoundTerms terms =
+      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+  const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
+  ASSERT_GT(torch::bincount(codes, {}, 3).gt(0).sum().item<int64_t>(), 1);
+  set.labels.select(1, 1).copy_((codes + 2).remainder(3));  // component 0 is bald, number 2
+  const Evaluation right = evaluate(model, set, properties, "test", with_batch(images));
+  EXPECT_EQ(right.factors[1].best()->accuracy, 1);
+  set.labels.select(1, 1).copy_(codes);
+  const Evaluation wrong = evaluate(model, set, properties, "test", with_batch(images));
+  EXPECT_EQ(wrong.factors[1].best()->accuracy, 0);
+  EXPECT_NEAR(wrong.factors[1].best()->purity, 1, 1e-12) << "the groups are the same";
+}
+
 std::vector<std::string> keys_of(const Json& json) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
@@ -238,8 +307,13 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
   EXPECT_FALSE(plain.contains("importance_bound"));
   EXPECT_EQ(plain["split"], "valid");
   ASSERT_EQ(plain["factors"].size(), 2u);
-  expect_keys(plain["factors"][1], {"name", "components", "used", "perplexity", "kl_z", "kl_r",
-                                    "accuracy", "nmi", "purity"});
+  expect_keys(plain["factors"][1],
+              {"name", "components", "used", "perplexity", "kl_z", "kl_r", "accuracy", "nmi",
+               "purity", "adjusted_rand", "dead", "dimensions", "active_dimensions"});
+  expect_keys(plain["factors"][1]["properties"]["style"],
+              {"accuracy", "nmi", "purity", "adjusted_rand", "mutual_information"});
+  expect_keys(plain, {"mean_gap", "gaps", "mean_dependence", "dependence"});
+  expect_keys(plain["gaps"][0], {"property", "entropy", "gap", "factor"});
   EXPECT_EQ(plain["factors"][1]["name"], "smile");
   EXPECT_EQ(plain["factors"][1]["components"], 3);
 
@@ -249,6 +323,7 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
   const Json weighted = to_json(evaluate(model, unlabelled, properties, "valid", options));
   EXPECT_TRUE(weighted["importance_bound"].is_number());
   EXPECT_FALSE(weighted["factors"][0].contains("accuracy"));
+  EXPECT_FALSE(weighted.contains("mean_gap"));
   // It is to be read back by other programs: what it prints parses, numbers as numbers.
   const Json back = Json::parse(weighted.dump());
   EXPECT_EQ(back["elbo"].get<double>(), weighted["elbo"].get<double>());

@@ -83,6 +83,76 @@ TEST(Clusters, InformationIsTheEntropyThatTheyShare) {
   }
 }
 
+/// The adjusted Rand index by looking at every pair of items: how often both lists have the two
+/// together, apart, or differ.
+double adjusted_rand_of_pairs(const std::vector<int64_t>& one, const std::vector<int64_t>& other) {
+  double together = 0, apart = 0, first_only = 0, second_only = 0;
+  for (size_t n = 0; n < one.size(); ++n)
+    for (size_t m = 0; m < n; ++m) {
+      const bool first = one[n] == one[m], second = other[n] == other[m];
+      (first && second ? together : first ? first_only : second ? second_only : apart) += 1;
+    }
+  return 2 * (together * apart - first_only * second_only) /
+         ((together + first_only) * (first_only + apart) +
+          (together + second_only) * (second_only + apart));
+}
+
+TEST(Clusters, AdjustedRandIndexCountsPairs) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto clusters = random_items(random, 30, 5), classes = random_items(random, 30, 3);
+    EXPECT_NEAR(adjusted_rand_index(contingency(clusters, classes, 5, 3)),
+                adjusted_rand_of_pairs(clusters, classes), 1e-12);
+  }
+}
+
+TEST(Clusters, AdjustedRandIndexOfKnownTables) {
+  // The examples of scikit-learn's documentation of adjusted_rand_score.
+  EXPECT_NEAR(adjusted_rand_index(contingency({0, 0, 1, 2}, {0, 0, 1, 1}, 3, 2)), 4 / 7.0, 1e-12);
+  EXPECT_NEAR(adjusted_rand_index(contingency({0, 0, 1, 1}, {0, 1, 0, 1}, 2, 2)), -0.5, 1e-12);
+  EXPECT_NEAR(adjusted_rand_index(contingency({2, 0, 1, 2, 0}, {0, 1, 2, 0, 1}, 3, 3)), 1, 1e-12);
+  // By hand: 11 pairs together, 19 and 30 in the groups, 66 in all.
+  EXPECT_NEAR(adjusted_rand_index({{4, 1}, {0, 3}, {2, 2}}),
+              (11 - 19 * 30 / 66.0) / (0.5 * (19 + 30) - 19 * 30 / 66.0), 1e-12);
+}
+
+TEST(Clusters, AdjustedRandIndexOfChanceIsZero) {
+  std::mt19937 random(4);
+  double sum = 0;
+  for (int trial = 0; trial < 400; ++trial)
+    sum += adjusted_rand_index(
+        contingency(random_items(random, 60, 4), random_items(random, 60, 3), 4, 3));
+  // One draw has a standard deviation of about 0.02.
+  EXPECT_NEAR(sum / 400, 0, 5 * 0.02 / 20);
+}
+
+TEST(Clusters, GapIsTheLeadOfTheBestOverTheSecond) {
+  EXPECT_NEAR(information_gap({0.1, 0.9, 0.3}, 1.2), 0.6 / 1.2, 1e-15);
+  EXPECT_NEAR(information_gap({0.9, 0.3, 0.1}, 1.2), 0.6 / 1.2, 1e-15);
+  EXPECT_NEAR(information_gap({0.4, 0.4}, 0.5), 0, 1e-15);
+  EXPECT_NEAR(information_gap({0.4}, 0.5), 0.8, 1e-15) << "nothing else says anything";
+}
+
+TEST(Clusters, DependenceSeparatesCopiesFromIndependentCodes) {
+  // Over all pairs of 0..3 and 0..2 the two numbers are independent; the third is the first
+  // renamed.
+  std::vector<std::vector<int64_t>> codes(3);
+  for (int64_t a = 0; a < 4; ++a)
+    for (int64_t b = 0; b < 3; ++b) {
+      codes[0].push_back(a);
+      codes[1].push_back(b);
+      codes[2].push_back((a + 1) % 4);
+    }
+  const auto matrix = dependence(codes, {4, 3, 4});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(matrix[i][i], 1);
+  EXPECT_NEAR(matrix[0][1], 0, 1e-12);
+  EXPECT_NEAR(matrix[1][2], 0, 1e-12);
+  EXPECT_NEAR(matrix[0][2], 1, 1e-12);
+  EXPECT_EQ(matrix[2][0], matrix[0][2]);
+  EXPECT_NEAR(mean_dependence(matrix), 1 / 3.0, 1e-12);
+  EXPECT_EQ(mean_dependence(dependence({codes[0]}, {4})), 0) << "one factor depends on none";
+}
+
 TEST(Clusters, PinnedTable) {
   // Three clusters, two classes, twelve items; numbers by hand.
   const Contingency table = {{4, 1}, {0, 3}, {2, 2}};
@@ -116,6 +186,10 @@ TEST(Clusters, DegenerateTablesGiveNumbers) {
   EXPECT_EQ(normalised_mutual_information(empty), 0);
   EXPECT_EQ(matched_accuracy(empty), 0);
   EXPECT_EQ(purity(empty), 0);
+  EXPECT_EQ(adjusted_rand_index(empty), 0);
+  EXPECT_EQ(adjusted_rand_index({{7}}), 1) << "the same single group";
+  EXPECT_EQ(adjusted_rand_index({{1, 0}, {0, 1}}), 1) << "the same single items";
+  EXPECT_EQ(adjusted_rand_index({{5, 5}}), 0) << "one group says nothing";
 }
 
 TEST(Clusters, ItemsOfUnknownClassAreLeftOut) {
