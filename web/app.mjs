@@ -86,10 +86,14 @@ function showSummary() {
   byId("status").textContent = summary.training.state;
   byId("status").className = `status ${summary.training.state}`;
   byId("status").title = sentence(summary.training);
-  const model = summary.model;
-  byId("model-facts").textContent = model
-    ? `${model.factors.length} factors, ${model.latents} latent numbers, ${model.shape.width} × ${model.shape.height} pixels, ${model.network_parameters.toLocaleString("en")} network parameters. ${summary.program}.`
-    : `${summary.program}.`;
+  byId("model-facts").textContent = [...facts(summary.model), summary.program].join(", ");
+}
+
+function facts(model) {
+  if (!model) return [];
+  const { factors, latents, shape, network_parameters: parameters } = model;
+  return [`${factors.length} factors`, `${latents} latent numbers`, `${shape.width} × ${shape.height} pixels`,
+    `${parameters.toLocaleString("en")} network parameters`];
 }
 
 /** The colour theme: the system's, or the one chosen here. */

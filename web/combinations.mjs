@@ -83,8 +83,9 @@ export class Combinations {
     const body = down.map((row, y) => element("tr", {}, element("th", { scope: "row" }, row.name),
       ...this.buttons.slice(y * across.length, (y + 1) * across.length).map(({ node }) => element("td", {}, node))));
     const left = rows.components.length - down.length + columns.components.length - across.length;
-    const caption = `${rows.name} in rows, ${columns.name} in columns` + (left > 0 ? `; ${left} lighter or dead components left out` : "");
-    byId("grid").replaceChildren(element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
+    const omitted = left > 0 ? `; ${left} lighter or dead components left out` : "";
+    const caption = element("caption", {}, `${rows.name} in rows, ${columns.name} in columns${omitted}`);
+    byId("grid").replaceChildren(caption, element("thead", {}, head), element("tbody", {}, ...body));
   }
 
   #cell(rows, columns, cell, png) {

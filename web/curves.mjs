@@ -6,7 +6,7 @@ import { drawing, element } from "./dom.mjs";
 const HEIGHT = 190;
 const MARGIN = { left: 48, right: 12, top: 24, bottom: 24 };
 /** Curves that may lie on each other are drawn so many pixels apart. */
-const APART = 3;
+const APART = 2;
 
 /**
  * @typedef {object} Curve
@@ -21,7 +21,9 @@ export function ticks(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
   const values = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) values.push(Number(value.toPrecision(12)));
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) {
+    values.push(Number(value.toPrecision(12)));
+  }
   return values;
 }
 
@@ -69,8 +71,9 @@ export class Chart {
     this.svg = drawing("svg", { role: "img", class: "chart", height: HEIGHT });
     this.legend = element("div", { class: "legend" });
     this.readout = element("span", { class: "readout number" });
-    this.node = element("figure", { class: "chart-figure" },
-      element("figcaption", {}, element("strong", {}, title), element("span", { class: "note" }, unit), this.readout), this.svg, this.legend);
+    const caption = element("figcaption", {},
+      element("strong", {}, title), element("span", { class: "note" }, unit), this.readout);
+    this.node = element("figure", { class: "chart-figure" }, caption, this.svg, this.legend);
     this.svg.addEventListener("pointermove", (event) => this.#point(event));
     this.svg.addEventListener("pointerleave", () => this.#leave());
     new ResizeObserver(() => this.#draw()).observe(this.svg);
@@ -107,7 +110,8 @@ export class Chart {
   }
 
   #clipPath() {
-    const area = { x: MARGIN.left, y: MARGIN.top - 6, width: this.width - MARGIN.left, height: HEIGHT - MARGIN.top - MARGIN.bottom + 6 };
+    const height = HEIGHT - MARGIN.top - MARGIN.bottom + 6; // a mark at the edge is not cut
+    const area = { x: MARGIN.left, y: MARGIN.top - 6, width: this.width - MARGIN.left, height };
     return drawing("clipPath", { id: this.clip }, drawing("rect", area));
   }
 
@@ -139,7 +143,8 @@ export class Chart {
       const shift = this.apart ? APART * (index - (this.curves.length - 1) / 2) : 0;
       const place = (value) => this.y(value) - shift;
       if (!curve.marks) return [drawing("path", { class: `line series-${index % 8}`, d: pathOf(curve.points, this.x, place) })];
-      return curve.points.map(([step, value]) => drawing("circle", { class: `mark series-${index % 8}`, cx: this.x(step), cy: this.y(value), r: 4 }));
+      return curve.points.map(([step, value]) =>
+        drawing("circle", { class: `mark series-${index % 8}`, cx: this.x(step), cy: this.y(value), r: 4 }));
     });
     return drawing("g", { "clip-path": `url(#${this.clip})` }, ...shapes);
   }
@@ -158,7 +163,8 @@ export class Chart {
     const area = this.svg.getBoundingClientRect();
     const at = ((event.clientX - area.left) / area.width) * this.width;
     const step = ((at - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right)) * this.last;
-    const nearest = (points) => points.reduce((best, point) => (Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best));
+    const nearest = (points) =>
+      points.reduce((best, point) => (Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best));
     const values = this.curves.filter((curve) => !curve.marks).map((curve) => nearest(curve.points));
     if (values.length === 0) return;
     this.cursor.setAttribute("x1", this.x(values[0][0]));

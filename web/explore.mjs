@@ -4,7 +4,9 @@ import { Newest, generate, nearest } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
 import { announce, byId, copy, download, element, fileName, replaceCards, report, show, showCommand, showPicture } from "./dom.mjs";
 import { FactorCard } from "./factors.mjs";
-import { choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice } from "./state.mjs";
+import {
+  choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice,
+} from "./state.mjs";
 
 /** Pictures are asked for so large that their shorter side has about as many pixels. */
 const DOWNLOAD_SIDE = 512;
@@ -165,7 +167,8 @@ export class Explore {
     byId("pinned-picture").alt = "Pinned. " + description(pinned.components, this.model);
     const rows = differences(pinned, shown, this.model).map((row) =>
       element("li", {}, element("strong", {}, row.name), ` ${row.before} → ${row.after}`));
-    byId("difference-list").replaceChildren(...(rows.length > 0 ? rows : [element("li", {}, "Both are the same. Change something.")]));
+    if (rows.length === 0) rows.push(element("li", {}, "Both are the same. Change something."));
+    byId("difference-list").replaceChildren(...rows);
   }
 
   #showNearest() {

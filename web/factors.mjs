@@ -205,7 +205,8 @@ class Directions {
 }
 
 function small(name, symbol, title, onclick, attributes = {}) {
-  return element("button", { class: "small", type: "button", title, onclick, ...attributes }, icon(symbol), element("span", {}, name));
+  return element("button", { class: "small", type: "button", title, onclick, ...attributes },
+    icon(symbol), element("span", {}, name));
 }
 
 /**
@@ -259,7 +260,8 @@ export class CodeCard {
     const choose = (index) => actions.choose(factor, index);
     this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
     this.note = element("span", { class: "note" });
-    this.undo = small("As it was", "undo", "Take the change back", () => actions.undo(factor), { "aria-label": `As it was: ${factor.name}` });
+    this.undo = small("As it was", "undo", "Take the change back", () => actions.undo(factor),
+      { "aria-label": `As it was: ${factor.name}` });
     this.node = element("section", { class: isBinary(factor) ? "card binary" : "card", "aria-label": factor.name },
       element("div", { class: "card-head" }, element("div", { class: "card-title" }, element("h3", {}, factor.name), this.note),
         element("div", { class: "card-actions" }, this.undo)),

@@ -93,6 +93,8 @@ export class TrainingView {
   #show({ training, living }) {
     const { records, phases } = onOneAxis(this.records);
     byId("training-state").textContent = sentence(training);
+    byId("training-progress").value = progress(training);
+    show(byId("training-progress"), training.state !== "finished");
     show(byId("no-metrics"), records.length === 0);
     const steps = records.filter((record) => !record.valid);
     const valid = records.filter((record) => record.valid);
@@ -117,7 +119,8 @@ export class TrainingView {
       const factor = record?.factors?.find((candidate) => candidate.name === name);
       return element("tr", {}, element("th", { scope: "row" }, name),
         element("td", {}, components ? `${count} of ${components}` : String(count)),
-        element("td", {}, factor ? shortNumber(factor.perplexity) : "–"), element("td", {}, factor ? shortNumber(factor.kl_z) : "–"));
+        element("td", {}, factor ? shortNumber(factor.perplexity) : "–"),
+        element("td", {}, factor ? shortNumber(factor.kl_z) : "–"));
     });
     show(byId("living"), rows.length > 0);
     byId("living-rows").replaceChildren(...rows);
@@ -129,9 +132,10 @@ export class TrainingView {
     if (!model) return;
     this.version = model.version;
     this.samples.request(async (signal) => {
+      const seeds = Array.from({ length: SAMPLES }, (_, index) => 1000 * seed + index);
       const { images } = model.placed
-        ? await generate(Array.from({ length: SAMPLES }, (_, index) => ({ seed: 1000 * seed + index })), 1, signal)
-        : await decode(Array.from({ length: SAMPLES }, (_, index) => standardNormal(model.latents, 1000 * seed + index)), 1, signal);
+        ? await generate(seeds.map((one) => ({ seed: one })), 1, signal)
+        : await decode(seeds.map((one) => standardNormal(model.latents, one)), 1, signal);
       byId("samples").replaceChildren(...images.map((image, index) =>
         element("img", { src: "data:image/png;base64," + image.png, alt: `Sample ${index + 1}` })));
       byId("samples-note").textContent = model.placed ? "Fresh samples of the model as it is now"
@@ -140,9 +144,19 @@ export class TrainingView {
   }
 }
 
+/** The share of all steps that are done. */
+export function progress({ state, phase, step, phase_steps: steps = {} }) {
+  if (state === "finished") return 1;
+  const names = Object.keys(PHASES);
+  const all = names.reduce((sum, name) => sum + (steps[name] ?? 0), 0);
+  const before = names.slice(0, Math.max(0, names.indexOf(phase))).reduce((sum, name) => sum + (steps[name] ?? 0), 0);
+  return all > 0 && phase ? Math.min(1, (before + step) / all) : 0;
+}
+
 /** How the training stands, in words. */
-export function sentence({ state, phase, step }) {
-  const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}` : "";
+export function sentence({ state, phase, step, phase_steps: steps }) {
+  const of = steps?.[phase] > step ? ` of ${steps[phase]}` : "";
+  const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}${of}` : "";
   return {
     waiting: "Waiting for the first metrics",
     running: `Training: ${where}`,

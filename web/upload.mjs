@@ -9,6 +9,8 @@ import { componentIndex } from "./state.mjs";
 
 /** Longest side of images that the browser has to convert before they are sent. */
 const LONGEST_SIDE = 1024;
+const RESTORED = "Restored from the address, which holds the image's code and not the image: "
+  + "choose the image again to see it and its probabilities.";
 
 export class UploadView {
   constructor(store) {
@@ -145,11 +147,12 @@ export class UploadView {
     const wanted = [{ changes: {} }, { changes, keep_offset: upload.keepOffset }];
     const { images } = await edit(upload.z, upload.logVariance, wanted, this.scale, signal);
     const encoded = this.#encodedOf(upload);
-    this.original = encoded ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component])) : images[0].components;
+    this.original = encoded
+      ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component]))
+      : images[0].components;
     this.edited = images[1];
     show(byId("input-figure"), encoded !== null);
-    byId("restored").textContent = encoded ? encoded.notice ?? "" :
-      "Restored from the address, which holds the image's code and not the image: choose the image again to see it and its probabilities.";
+    byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;
     if (encoded) await showPicture(byId("input"), encoded.input, this.scale, state.smooth);
     await showPicture(byId("reconstruction"), images[0].png, this.scale, state.smooth);
     await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);

@@ -73,11 +73,15 @@ export class Browser {
   }
 
   #notice({ method, params }) {
-    if (method === "Runtime.exceptionThrown") this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    if (method === "Runtime.exceptionThrown") {
+      this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    }
     if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) {
       this.complaints.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
     }
-    if (method === "Log.entryAdded" && params.entry.level === "error") this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+    if (method === "Log.entryAdded" && params.entry.level === "error") {
+      this.complaints.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+    }
   }
 
   send(method, params = {}) {
@@ -90,7 +94,8 @@ export class Browser {
 
   /** The value of a JavaScript expression in the page; promises are waited for. */
   async evaluate(expression) {
-    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    const options = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", options);
     if (exceptionDetails) throw new Error(`${expression}: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`);
     return result.value;
   }
@@ -99,7 +104,9 @@ export class Browser {
   async until(expression, deadline = DEADLINE) {
     const end = Date.now() + deadline;
     while (!(await this.evaluate(expression))) {
-      if (Date.now() > end) throw new Error(`waited ${deadline / 1000} s in vain for: ${expression}\ncomplaints: ${this.complaints.join("\n")}`);
+      if (Date.now() > end) {
+        throw new Error(`waited ${deadline / 1000} s in vain for: ${expression}\n${this.complaints.join("\n")}`);
+      }
       await pause(30);
     }
   }

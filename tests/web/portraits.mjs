@@ -85,7 +85,10 @@ export class Judge {
   /** Share of the portraits from `first` on that it judges rightly. */
   accuracy(portraits, first) {
     let right = 0;
-    for (let row = first; row < portraits.count; ++row) right += Number((this.score(portraits.image(row)) > 0) === (portraits.labels[row] === 1));
+    for (let row = first; row < portraits.count; ++row) {
+      const judged = this.score(portraits.image(row)) > 0;
+      right += Number(judged === (portraits.labels[row] === 1));
+    }
     return right / (portraits.count - first);
   }
 }

@@ -6,7 +6,7 @@ import {
   choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, redrawAll, redrawFactor, toAddress,
   toRequest, toggleHold, unpacked, withChoice,
 } from "../../web/state.mjs";
-import { onOneAxis, standardNormal } from "../../web/training.mjs";
+import { onOneAxis, progress, sentence, standardNormal } from "../../web/training.mjs";
 
 const model = {
   latents: 4,
@@ -19,7 +19,8 @@ const model = {
 function example() {
   const state = initialState();
   state.picture = choose({ ...state.picture, seed: 7, temperature: 0.8 }, "glasses", "with");
-  state.picture = withChoice(state.picture, "first", { component: "3", seed: 17, held: true, offsets: new Map([[0, -1.5], [1, 2]]) });
+  const offsets = new Map([[0, -1.5], [1, 2]]);
+  state.picture = withChoice(state.picture, "first", { component: "3", seed: 17, held: true, offsets });
   return state;
 }
 
@@ -33,7 +34,8 @@ test("a state comes back from its address", () => {
   state.smooth = true;
   state.grid = ["glasses", "a,b&c"];
   state.pinned = choose(state.picture, "glasses", "without");
-  state.upload = { z: [0.5, -1.25, 3, 0], logVariance: [-2, -2, 1, 0], changes: new Map([["glasses", "with"], ["a:b", "c,d"]]), keepOffset: false };
+  const changes = new Map([["glasses", "with"], ["a:b", "c,d"]]);
+  state.upload = { z: [0.5, -1.25, 3, 0], logVariance: [-2, -2, 1, 0], changes, keepOffset: false };
   const { state: read, faults } = fromAddress("#" + toAddress(state));
   assert.deepEqual(faults, []);
   assert.deepEqual(read, state);
@@ -113,7 +115,9 @@ test("a state of another model loses what this one does not have", () => {
   assert.deepEqual([...fit.picture.factors.keys()], ["first"]);
   assert.equal(fit.grid, null);
   assert.equal(fit.upload, null);
-  assert.deepEqual(faults, ["no component 'broken' of glasses", "no factor 'hat'", "an image's code of 1 numbers, where this model has 4"]);
+  assert.deepEqual(faults, [
+    "no component 'broken' of glasses", "no factor 'hat'", "an image's code of 1 numbers, where this model has 4",
+  ]);
 });
 
 test("differences are told by component, then by the place within", () => {
@@ -134,10 +138,18 @@ test("numbers are packed as 32-bit floats", () => {
 
 test("phases follow each other on one axis", () => {
   const { records, phases } = onOneAxis([
-    { phase: "pretrain", step: 100 }, { phase: "pretrain", step: 200 }, { phase: "initialise", step: 50 }, { phase: "joint", step: 10 },
+    { phase: "pretrain", step: 100 }, { phase: "pretrain", step: 200 },
+    { phase: "initialise", step: 50 }, { phase: "joint", step: 10 },
   ]);
   assert.deepEqual(records.map((record) => record.at), [100, 200, 250, 260]);
   assert.deepEqual(phases.map((phase) => [phase.first, phase.last]), [[0, 200], [200, 250], [250, 260]]);
+});
+
+test("a training's progress counts the steps of all phases", () => {
+  const training = { state: "running", phase: "initialise", step: 50, phase_steps: { pretrain: 200, initialise: 100, joint: 100 } };
+  assert.equal(progress(training), 250 / 400);
+  assert.equal(sentence(training), "Training: phase 2 mixtures, step 50 of 100");
+  assert.equal(progress({ state: "waiting", phase: null, step: 0, phase_steps: {} }), 0);
 });
 
 test("a chart's range leaves out a low start, and nothing else", () => {
