@@ -1,7 +1,7 @@
 // Line charts in SVG, drawn by hand: a few curves over training steps, with the phases behind them. The
 // first steps of a bound are so low that they would flatten all that follows; they may leave the chart.
 
-import { drawing, element } from "./dom.mjs";
+import { drawing, element, show } from "./dom.mjs";
 
 const HEIGHT = 190;
 const MARGIN = { left: 48, right: 12, top: 24, bottom: 24 };
@@ -87,6 +87,7 @@ export class Chart {
     this.curves = curves.filter((curve) => curve.points.some(([, value]) => Number.isFinite(value)));
     this.phases = phases;
     this.width = 0;
+    show(this.node, this.curves.length > 0);
     this.#draw();
     this.svg.setAttribute("aria-label", `${this.title}: ${this.#summary()}`);
     this.legend.replaceChildren(...(this.curves.length < 2 ? [] : this.curves.map((curve, index) =>

@@ -60,6 +60,7 @@ export class TrainingView {
   setModel(model) {
     this.model = model;
     this.version = null;
+    show(byId("side-panel"), true);
   }
 
   update(state) {

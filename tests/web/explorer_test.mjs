@@ -329,6 +329,19 @@ test("curves go on while a run goes on", async () => {
   await stop(other);
 });
 
+test("a page that was opened before there is a model shows it when it comes", async () => {
+  const young = join(folder, "young");
+  cpSync(run, young, { recursive: true, filter: (path) => path === run || path.endsWith("config.json") });
+  const other = await serve(young);
+  await browser.open(`${other.address}/#seed=3`);
+  await browser.until("!document.getElementById('waiting').hidden");
+  assert.equal(await text("status"), "waiting");
+  cpSync(join(run, "model.safetensors"), join(young, "model.safetensors"));
+  await browser.until(`document.getElementById('waiting').hidden && ${settled}`);
+  await browser.leave();
+  await stop(other);
+});
+
 test("on a phone nothing is cut off and everything can be touched", async () => {
   await browser.resize(390, 844, { phone: true });
   for (const view of ["explore", "image", "training"]) {
