@@ -25,8 +25,8 @@ inline constexpr int kDeepestJson = 12;                    ///< levels of nestin
 inline constexpr double kLargestLatent = 1000;             ///< of |z|
 inline constexpr int64_t kLargestSeed = 9007199254740991;  ///< exact in JavaScript
 inline constexpr int64_t kMostAtlasComponents = 1024;
-inline constexpr int64_t kMostRecords = 1000;        ///< of metrics in an answer
-inline constexpr size_t kMostRecordBytes = 4 << 20;  ///< of them together
+inline constexpr int64_t kMostRecords = 1000;         ///< of metrics in an answer
+inline constexpr int64_t kMostRecordBytes = 4 << 20;  ///< of them together
 
 /// A request that is answered with an error.
 struct ApiError : std::runtime_error {

@@ -75,12 +75,19 @@ void RunWatch::read_new_lines() {
     starts_.back() = start + kReadAtOnce;
 }
 
-Json RunWatch::line_record(int64_t line) const {
-  const int64_t start = starts_[static_cast<size_t>(line)];
-  const int64_t size = starts_[static_cast<size_t>(line) + 1] - start;
-  Json record = {{"line", line + 1}};
-  if (size <= kLongestLine) record.update(parse_line(read_part(folder_.metrics(), start, size)));
-  return record;
+Json RunWatch::records(int64_t first, int64_t last) const {
+  const auto start = [&](int64_t line) { return starts_[static_cast<size_t>(line)]; };
+  const std::string bytes = read_part(folder_.metrics(), start(first), start(last) - start(first));
+  Json list = Json::array();
+  for (int64_t line = first; line < last; ++line) {
+    const int64_t size = start(line + 1) - start(line);
+    const auto offset = std::min(static_cast<size_t>(start(line) - start(first)), bytes.size());
+    Json record = {{"line", line + 1}};
+    if (size <= kLongestLine)
+      record.update(parse_line(bytes.substr(offset, static_cast<size_t>(size))));
+    list.push_back(std::move(record));
+  }
+  return list;
 }
 
 Json RunWatch::living() const {
@@ -122,16 +129,17 @@ Json RunWatch::metrics(int64_t after) {
   const auto lines = static_cast<int64_t>(starts_.size()) - 1;
   const bool restarted = after > lines;
   const int64_t first = restarted ? 0 : after;
-  Json records = Json::array();
-  int64_t line = first;
-  size_t bytes = 0;
-  for (; line < lines && line - first < kMostRecords && bytes < kMostRecordBytes; ++line) {
-    bytes += static_cast<size_t>(starts_[static_cast<size_t>(line) + 1] -
-                                 starts_[static_cast<size_t>(line)]);
-    records.push_back(line_record(line));
-  }
-  return {{"lines", lines},         {"after", first},     {"more", line < lines},
-          {"restarted", restarted}, {"records", records}, {"training", training_locked()},
+  int64_t last = first;
+  while (last < lines && last - first < kMostRecords &&
+         starts_[static_cast<size_t>(last)] - starts_[static_cast<size_t>(first)] <
+             kMostRecordBytes)
+    ++last;
+  return {{"lines", lines},
+          {"after", first},
+          {"more", last < lines},
+          {"restarted", restarted},
+          {"records", records(first, last)},
+          {"training", training_locked()},
           {"living", living()}};
 }
 

@@ -23,7 +23,7 @@ class RunWatch {
 
  private:
   void read_new_lines();
-  Json line_record(int64_t line) const;
+  Json records(int64_t first, int64_t last) const;  // lines from 0, without the last
   Json training_locked();
   Json living() const;
 
