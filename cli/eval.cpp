@@ -65,8 +65,7 @@ void run_eval(const EvalArguments& arguments) {
 void add_judge_options(CLI::App& command, EvalArguments& arguments) {
   CLI::Option* judge = command.add_flag(
       "--judge", arguments.judge,
-      "Also train a separate classifier on the training images' labels, and tell how often it sees "
-      "in samples what the named factors were set to");
+      "Also: how often a classifier of real images sees in samples what was asked for");
   command
       .add_option("--judge-labels", arguments.judge_labels,
                   "What it learns from: all labels, or those that the run itself saw")

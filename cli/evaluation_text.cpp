@@ -110,6 +110,24 @@ void print_evaluation(const Evaluation& evaluation) {
   print_dependence(evaluation);
 }
 
+namespace {
+
+/// Every value's share, or the lowest alone where there are too many for a line.
+std::string agreement_by_value(const JudgeReport::Factor& factor) {
+  constexpr size_t longest = 50;
+  const auto share = [&](size_t v) {
+    return fmt::format("{} {:.1f} %", factor.values[v], 100 * factor.agreement_by_value[v]);
+  };
+  std::string text;
+  for (size_t v = 0; v < factor.values.size(); ++v) text += (v == 0 ? "" : ", ") + share(v);
+  if (text.size() <= longest) return text;
+  const auto& shares = factor.agreement_by_value;
+  const auto lowest = std::min_element(shares.begin(), shares.end()) - shares.begin();
+  return "lowest: " + share(static_cast<size_t>(lowest));
+}
+
+}  // namespace
+
 void print_judgement(const JudgeReport& report) {
   size_t width = 6;
   for (const JudgeReport::Factor& factor : report.factors)
@@ -117,15 +135,10 @@ void print_judgement(const JudgeReport& report) {
   fmt::print("judge, trained on {} labelled images; {} samples a value\n", report.training_labels,
              report.samples);
   fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
-  for (const JudgeReport::Factor& factor : report.factors) {
-    fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  ", factor.name, width,
+  for (const JudgeReport::Factor& factor : report.factors)
+    fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}\n", factor.name, width,
                100 * factor.own_accuracy, 100 * factor.reconstructed_accuracy,
-               100 * factor.agreement);
-    for (size_t v = 0; v < factor.values.size(); ++v)
-      fmt::print("{}{} {:.1f} %", v == 0 ? "" : ", ", factor.values[v],
-                 100 * factor.agreement_by_value[v]);
-    fmt::print("\n");
-  }
+               100 * factor.agreement, agreement_by_value(factor));
   fmt::print("  all named factors at once: {:.1f} % of samples\n", 100 * report.joint_agreement);
 }
 
