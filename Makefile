@@ -27,6 +27,7 @@ demo: program  ## Train on the built-in portraits for a few minutes and show wha
 	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi
 	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
 	  else $(FACET) train configs/demo.json --out $(RUN); fi
+	@$(FACET) report $(RUN) --judge
 
 explore: program  ## Turn the demo's properties like switches in the browser; trains it first if need be
 	@if [ ! -e $(RUN)/model.safetensors ]; then $(FACET) train configs/demo.json --out $(RUN); \

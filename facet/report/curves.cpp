@@ -194,19 +194,20 @@ std::vector<ChartGroup> training_charts(const TrainingLog& log) {
   for (Chart& chart : factors.charts) chart.from_zero = true;
   add_group(groups, std::move(factors));
 
-  ChartGroup steps{"Steps",
-                   "The numbers on a schedule, the length of the gradient, and how well labels are "
-                   "said by their named factors.",
-                   {make.number({"learning_rate", "Learning rate"}),
-                    make.number({"kl_weight", "Weight of KL[z]"}),
-                    make.number({"step_size", "Natural-gradient step size"}),
-                    make.number({"label_weight", "Weight of the labels"})}};
+  ChartGroup steps{
+      "Steps",
+      "The numbers on a schedule, the length of the gradient, and, where factors are named, "
+      "how well their labels are said.",
+      {make.number({"learning_rate", "Learning rate"}),
+       make.number({"kl_weight", "Weight of KL[z]"}),
+       make.number({"step_size", "Natural-gradient step size"}),
+       make.number({"label_weight", "Weight of the labels"})}};
   for (Chart& chart : steps.charts) chart.whole = chart.from_zero = true;
   Chart norm = make.number({"gradient_norm", "Gradient norm"});
   norm.from_zero = true;
   steps.charts.push_back(std::move(norm));
   steps.charts.push_back(make.number({"label_log_likelihood", "Log likelihood of a label"}));
-  steps.charts.push_back(make.number({"hyperprior", "KL of the hyperprior, an image"}));
+  steps.charts.push_back(make.number({"hyperprior", "Hyperprior's KL, an image"}));
   add_group(groups, std::move(steps));
   return groups;
 }

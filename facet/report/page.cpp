@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/version.h>
 
 #include "facet/data/image_file.h"
 #include "facet/report/html.h"
@@ -79,13 +80,13 @@ std::string named_accuracies(const Evaluation& evaluation) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "‘first’ found background (NMI 0.90)" for free factors where that is clear.
+/// "‘first’ found ‘background’ (NMI 0.90)" for free factors where that is clear.
 std::string findings(const Evaluation& evaluation) {
   std::vector<std::string> parts;
   for (const FactorEvaluation& factor : evaluation.factors)
     if (const PropertyAgreement* best = factor.best();
         best != nullptr && factor.property.empty() && best->nmi >= kClearlyFound)
-      parts.push_back(fmt::format("‘{}’ found {} (NMI {})", factor.name, best->property,
+      parts.push_back(fmt::format("‘{}’ found ‘{}’ (NMI {})", factor.name, best->property,
                                   decimal(best->nmi, 2)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -128,14 +129,15 @@ std::string training_sentence(const RunReport& report) {
 
 std::string measure_sentences(const RunReport& report) {
   const Evaluation& evaluation = *report.evaluation;
-  std::string text = fmt::format(
-      " On {} images of the {} split the bound is {} ± {} nats.", grouped(evaluation.count),
-      evaluation.split, decimal(evaluation.elbo, 1), decimal(evaluation.standard_error, 1));
+  std::string text =
+      fmt::format(" On {} images of the {} split the bound is {}\u00a0±\u00a0{} nats.",
+                  grouped(evaluation.count), evaluation.split, decimal(evaluation.elbo, 1),
+                  decimal(evaluation.standard_error, 1));
   if (const std::string named = named_accuracies(evaluation); !named.empty())
     text += fmt::format(" Named right, from the labels of {} of the training images: {}.",
                         labelled_share(report), named);
   if (const std::string found = findings(evaluation); !found.empty())
-    text += fmt::format(" Without any label {}.", found);
+    text += fmt::format(" Without any label, {}.", found);
   return text;
 }
 
@@ -182,7 +184,7 @@ class Page {
   void judge_table();
   void configuration();
   void picture(const ReportFigure& figure, const char* heading, int64_t side);
-  void wall(const Figure& figure, int64_t cell);
+  void wall(const Figure& figure, int64_t cell, bool wide);
   void sheet(const Figure& figure, int64_t cell);
   void sheet_head(const Figure& figure);
   void row_head(const std::string& label);
@@ -233,7 +235,9 @@ void Page::opening() {
     facts();
     navigation();
   }
-  if (report_.hero) picture(*report_.hero, "", kHeroSide);
+  if (!report_.hero) return;
+  const bool few = report_.hero->figure.layout.columns <= 5;  // of them there is room for more
+  picture(*report_.hero, "", few ? kHeroSide : kCellSide);
 }
 
 void Page::fact(const std::string& name, const std::string& value, const std::string& detail) {
@@ -301,13 +305,12 @@ void Page::image(const Image& image, const std::string& alternative) {
                        {"alt", alternative}});
 }
 
-void Page::wall(const Figure& figure, int64_t cell) {
-  // Twice as wide as the square that a command draws: a page is wider than it is high.
-  const int64_t columns = cell == kHeroSide ? figure.layout.columns : 2 * figure.layout.columns;
-  const auto scope =
-      html_.open("div", {{"class", "wall"},
-                         {"style", fmt::format("--columns:{};--cell:{}px", columns,
-                                               cell == kHeroSide ? kCellSide : cell)}});
+void Page::wall(const Figure& figure, int64_t cell, bool wide) {
+  // A page is wider than it is high, so where there is room twice as wide as a command's square.
+  const int64_t columns = figure.layout.columns * (wide ? 2 : 1);
+  const auto scope = html_.open(
+      "div",
+      {{"class", "wall"}, {"style", fmt::format("--columns:{};--cell:{}px", columns, cell)}});
   for (size_t i = 0; i < figure.cells.size(); ++i)
     image(figure.cells[i], fmt::format("sample {}", i + 1));
 }
@@ -360,18 +363,18 @@ void Page::sheet(const Figure& figure, int64_t cell) {
 }
 
 void Page::picture(const ReportFigure& shown, const char* heading, int64_t side) {
-  const bool beside = !shown.figure.layout.row_labels.empty() && std::string_view(heading) == "h3";
+  const GridOptions& layout = shown.figure.layout;
+  const bool beside = !layout.row_labels.empty() && std::string_view(heading) == "h3";
   const auto scope = html_.open("figure", {{"class", beside ? "beside" : "plain"}});
-  if (*heading != '\0') html_.element(heading, shown.title);
+  const bool hero = *heading == '\0';
+  if (!hero) html_.element(heading, shown.title);
   // A whole multiple of the model's pixels where that is near.
   const int64_t longest = std::max(report_.shape.height, report_.shape.width);
   const int64_t cell = report_.shape.width * std::max<int64_t>(1, side / longest);
-  const bool labelled =
-      !shown.figure.layout.row_labels.empty() || !shown.figure.layout.column_labels.empty();
-  if (labelled)
-    sheet(shown.figure, cell);
+  if (layout.row_labels.empty() && layout.column_labels.empty())
+    wall(shown.figure, cell, !hero);
   else
-    wall(shown.figure, cell);
+    sheet(shown.figure, cell);
   const auto caption = html_.open("figcaption");
   if (!shown.caption.empty()) html_.element("p", shown.caption);
   html_.element("code", shown.command, {{"class", "command"}});
@@ -528,7 +531,7 @@ void Page::dependence_table() {
 void Page::judge_table() {
   if (!report_.no_judge.empty()) {
     html_.element("h3", "The judge");
-    html_.element("p", fmt::format("It was not asked: {}.", report_.no_judge));
+    html_.element("p", fmt::format("No samples were judged: {}.", report_.no_judge));
   }
   if (!report_.judge) return;
   const JudgeReport& judge = *report_.judge;

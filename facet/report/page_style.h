@@ -36,7 +36,7 @@ h3 { font-size: 1.1rem; font-weight: 620; margin: 2.2rem 0 .3rem; }
 section { border-top: 1px solid var(--rule); margin-top: 3.2rem; padding-top: 2rem; }
 code, pre { font: .84em/1.5 ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .soft, .caption { color: var(--soft); }
-.caption { font-size: .94rem; }
+.caption { font-size: .94rem; margin-bottom: .5rem; }
 
 header { display: grid; gap: 2.5rem; padding-top: 3rem; }
 @media (min-width: 60rem) {
@@ -88,8 +88,10 @@ img { display: block; image-rendering: pixelated; }
 .pair { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 33rem), 1fr)); gap: 2rem 1.5rem; margin-top: 1rem; }
 .pair h4, .stack h4 { margin: 0 0 .3rem; font-size: 1rem; font-weight: 620; overflow-wrap: anywhere; }
 .stack > figure { margin-top: 2.2rem; }
+.stack > figure:first-child { margin-top: 0; }
 @media (min-width: 60rem) {
-  .beside { display: grid; grid-template-columns: auto minmax(14rem, 1fr); gap: 0 2rem; align-items: end; }
+  .beside { display: grid; grid-template-columns: auto minmax(14rem, 1fr); gap: 0 2rem; align-items: start; }
+  .beside > figcaption { margin-top: 1.4rem; }
   .beside > h3 { grid-column: 1 / -1; }
 }
 
@@ -128,22 +130,21 @@ footer { color: var(--soft); font-size: .88rem; padding-top: 2.5rem; padding-bot
     --line-4: #b8860b; --line-5: #56b4e9; --line-6: #6a51a3; --line-7: #5c6167; }
   @page { margin: 14mm; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  body { font-size: 9.5pt; }
+  html { font-size: 8.5pt; }
   nav { display: none; }
   main, footer { max-width: none; padding: 0; }
   header { padding-top: 0; display: block; }
   header figure { margin-top: 1.2rem; }
   section { margin-top: 1.6rem; padding-top: 1rem; }
   h2, h3, h4, section > .caption { break-after: avoid; }
-  figure, .facts, tr { break-inside: avoid; }
+  p, figure, .facts, tr { break-inside: avoid; }
   .charts { grid-template-columns: 1fr 1fr 1fr 1fr; gap: 1rem .8rem; }
-  svg text, svg .phase-name { font-size: 13px; }
-  .table { font-size: 7.5pt; }
+  svg text { font-size: 13px; }
   .table th, .table td { padding: .25rem .45rem; }
   .table .left { white-space: normal; }
   details pre { columns: 2; }
   .pair { grid-template-columns: 1fr 1fr; }
-  .pair .sheet { --cell: 34px !important; }
+  .pair .sheet { --cell: 38px !important; }
   .scroll { overflow: visible; }
   .command, pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   details::details-content { content-visibility: visible; display: block; height: auto; }

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <ctime>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -16,7 +15,7 @@ namespace {
 constexpr uint64_t kSeed = 1;  // the commands' default, so that they draw the same images
 constexpr int64_t kMostCombinations = 12, kCombinationRows = 4;
 constexpr int64_t kGridLimit = 8, kGridAverage = 100;  // the second is the command's default
-constexpr int64_t kComponentLimit = 8, kComponentAverage = 200;
+constexpr int64_t kComponentLimit = 8, kComponentLimitOfTwo = 16, kComponentAverage = 200;
 constexpr size_t kMostComponentFigures = 12;
 constexpr int64_t kReconstructions = 8;
 
@@ -116,15 +115,15 @@ class Illustrator {
   ReportFigure components(size_t factor) const {
     const FactorPosterior& posterior = model_.prior.posteriors[factor];
     const FactorOptions& options = model_.prior.factors[factor];
-    return {
-        cluster_figure(model_, factor, heaviest_components(posterior, kComponentLimit),
-                       kComponentAverage, kSeed),
-        options.name,
-        options.components <= kComponentLimit
-            ? ""
-            : fmt::format("The {} heaviest of {} components.", kComponentLimit, options.components),
-        fmt::format("facet clusters {} --factor {} --limit {} --out clusters.png", run_,
-                    shell_word(options.name), kComponentLimit)};
+    const int64_t limit = model_.prior.size() > 2 ? kComponentLimit : kComponentLimitOfTwo;
+    return {cluster_figure(model_, factor, heaviest_components(posterior, limit), kComponentAverage,
+                           kSeed),
+            options.name,
+            options.components <= limit
+                ? ""
+                : fmt::format("The {} heaviest of {} components.", limit, options.components),
+            fmt::format("facet clusters {} --factor {} --limit {} --out clusters.png", run_,
+                        shell_word(options.name), limit)};
   }
 
   ReportFigure reconstructions(const ImageSet& images, const std::string& split) const {
@@ -191,6 +190,11 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
     report.no_judge = "there are no images that a judge has not learned from";
     return;
   }
+  if (std::none_of(model.prior.factors.begin(), model.prior.factors.end(),
+                   [](const FactorOptions& factor) { return factor.named(); })) {
+    report.no_judge = "no factor is named by a property, so there is nothing to ask for";
+    return;
+  }
   try {
     const auto device = model.device();
     // Decoded means are grey, and so are the images that the judge learns to read.
@@ -200,7 +204,7 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
                               pack.properties, {});
     report.judge = judge_samples(judge, model, select_images(pack, {unseen}, data, false, device),
                                  pack.properties, {});
-  } catch (const Error& error) {  // no named factors, or none with labels
+  } catch (const Error& error) {  // a property without labels
     report.no_judge = error.what();
   }
 }
@@ -220,7 +224,10 @@ std::map<std::string, double> known_shares(const Config& config, const Pack& pac
 }
 
 std::string date_text(std::time_t time) {
-  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(time));
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_F(Report, SaysWhatWasMeasuredAndHoldsEverything) {
 TEST_F(Report, CommandsCanBeCopiedIntoAShell) {
   const std::string page = report_page(gather({.metrics = kFinished}));
   EXPECT_TRUE(contains(
-      page, escape_html("facet clusters 'runs/a b' --factor first --limit 8 --out clusters.png")));
+      page, escape_html("facet clusters 'runs/a b' --factor first --limit 16 --out clusters.png")));
   EXPECT_TRUE(contains(page, escape_html("facet sample 'runs/a b' --out samples.png")));
   EXPECT_TRUE(contains(page, escape_html("facet train 'runs/a b/config.json' --out NEW-RUN")));
 }
