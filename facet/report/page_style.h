@@ -35,8 +35,7 @@ h2 { font-size: 1.6rem; font-weight: 650; letter-spacing: -0.01em; margin: 0 0 .
 h3 { font-size: 1.1rem; font-weight: 620; margin: 2.2rem 0 .3rem; }
 section { border-top: 1px solid var(--rule); margin-top: 3.2rem; padding-top: 2rem; }
 code, pre { font: .84em/1.5 ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-.soft, .caption { color: var(--soft); }
-.caption { font-size: .94rem; margin-bottom: .5rem; }
+.caption { color: var(--soft); font-size: .94rem; margin-bottom: .5rem; }
 
 header { display: grid; gap: 2.5rem; padding-top: 3rem; }
 @media (min-width: 60rem) {
@@ -118,7 +117,7 @@ footer { color: var(--soft); font-size: .88rem; padding-top: 2.5rem; padding-bot
   .facts { grid-template-columns: 1fr 1fr; }
   .wall { grid-template-columns: repeat(min(var(--columns), 8), 1fr); }
   .sheet tbody th { max-width: 4.2rem; }
-  .sheet img { width: clamp(1.85rem, calc((100vw - 7.4rem) / var(--columns) - 2px), var(--cell)); }
+  .sheet img { width: clamp(1.85rem, calc((100vw - 6.7rem) / var(--columns) - 2px), var(--cell)); }
   .sheet.bare img { width: clamp(2.1rem, calc((100vw - 2.6rem) / var(--columns) - 2px), var(--cell)); }
   .many thead th { font-size: .6rem; letter-spacing: -.01em; }
   .many thead th span { display: inline-block; margin: 0 -.5rem; }
