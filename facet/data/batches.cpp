@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facet/data/augment.h"
+
 namespace facet {
 
 void DataOptions::visit(OptionVisitor& visitor) {
@@ -38,7 +40,8 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
-  const torch::Tensor drawn = pixels.index_select(0, chosen);
+  torch::Tensor drawn = pixels.index_select(0, chosen);
+  if (augment) drawn = facet::augment(drawn, key.fold("augment"));
   return binarize_by_draw ? binarize(drawn, key) : drawn;
 }
 

@@ -35,9 +35,11 @@ struct ImageSet {
   torch::Tensor pixels;  ///< U8 [N, C, H, W] on the device
   torch::Tensor labels;  ///< int64 [N, P] on the device
   bool binarize_by_draw = false;
+  bool augment = false;  ///< change what is drawn a little (data/augment.h)
 
   int64_t count() const { return pixels.size(0); }
-  /// U8 pixels of chosen images (int64 on the device), binarized with `key` where that is by draw.
+  /// U8 pixels of chosen images (int64 on the device), augmented and binarized with
+  /// `key` where asked for.
   torch::Tensor draw(const torch::Tensor& chosen, const Key& key) const;
 };
 

@@ -36,45 +36,6 @@ torch::Tensor to_units(const torch::Tensor& pixels) {
   return pixels.to(torch::kFloat32).div_(127.5).sub_(1);
 }
 
-/// One number an image between two bounds, [B, 1, 1, 1].
-torch::Tensor uniform_between(const Key& key, const torch::Tensor& x, double low, double high) {
-  return uniform(key, {x.size(0), 1, 1, 1}, x.options()).mul_(high - low).add_(low);
-}
-
-/// Every image moved and stretched a little, with the border continued outwards.
-torch::Tensor move(const torch::Tensor& x, const Key& key) {
-  constexpr double shift = 0.12, stretch = 0.06;  // in half sides
-  const int64_t count = x.size(0);
-  torch::Tensor affine = torch::zeros({count, 2, 3}, x.options());
-  affine.select(2, 2).copy_(uniform(key.fold("shift"), {count, 2}, x.options()) * (2 * shift) -
-                            shift);
-  const torch::Tensor scale =
-      uniform(key.fold("scale"), {count, 2}, x.options()) * (2 * stretch) + (1 - stretch);
-  affine.select(1, 0).select(1, 0).copy_(scale.select(1, 0));
-  affine.select(1, 1).select(1, 1).copy_(scale.select(1, 1));
-  namespace functional = torch::nn::functional;
-  return functional::grid_sample(
-      x, functional::affine_grid(affine, x.sizes(), false),
-      functional::GridSampleFuncOptions().padding_mode(torch::kBorder).align_corners(false));
-}
-
-torch::Tensor soften(const torch::Tensor& x) {
-  namespace functional = torch::nn::functional;
-  return functional::avg_pool2d(
-      functional::pad(x, functional::PadFuncOptions({1, 1, 1, 1}).mode(torch::kReplicate)),
-      functional::AvgPool2dFuncOptions(3).stride(1));
-}
-
-/// What decoders do to images: soft edges, a little noise, other light.
-torch::Tensor weather(torch::Tensor x, const Key& key) {
-  for (const char* purpose : {"blur", "second blur"})
-    x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (soften(x) - x);
-  const torch::Tensor noise = standard_normal(key.fold("noise"), x.sizes(), x.options());
-  return x * uniform_between(key.fold("contrast"), x, 0.85, 1.15) +
-         uniform_between(key.fold("light"), x, -0.1, 0.1) +
-         noise * uniform_between(key.fold("deviation"), x, 0, 0.1);
-}
-
 /// Up in a twentieth of the steps, down along a cosine.
 double learning_rate(const JudgeOptions& options, int64_t step) {
   const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
@@ -201,7 +162,9 @@ void Judge::train(const ImageSet& images, const torch::Tensor& labels,
   network_->to(device);
   const torch::Tensor known = labels.ge(0).any(1).nonzero().squeeze(1);
   training_labels_ = known.numel();
-  const ImageSet labelled{images.pixels.index_select(0, known), labels.index_select(0, known)};
+  const ImageSet labelled{.pixels = images.pixels.index_select(0, known),
+                          .labels = labels.index_select(0, known),
+                          .augment = true};
   log_frequencies_.clear();
   log_even_.clear();
   for (size_t p = 0; p < values_.size(); ++p) {
@@ -222,10 +185,8 @@ void Judge::train(const ImageSet& images, const torch::Tensor& labels,
   for (int64_t step = 0; step < options.steps; ++step) {
     static_cast<torch::optim::AdamWOptions&>(adam.param_groups()[0].options())
         .lr(learning_rate(options, step));
-    const Key noise = key.fold(static_cast<uint64_t>(step));
-    const torch::Tensor x = weather(move(to_units(batches.pixels(step)), noise), noise);
     adam.zero_grad();
-    loss(x, batches.labels(step)).backward();
+    loss(to_units(batches.pixels(step)), batches.labels(step)).backward();
     adam.step();
   }
   network_->eval();

@@ -32,6 +32,11 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  "So many labelled images a step, besides the batch, give the cross-entropy; 0 "
                  "takes the labels that happen to be in the batch. For few labels.",
                  at_least(0));
+  visitor.option("augment_labelled", augment_labelled,
+                 "Move, stretch, soften and light the images of that labelled batch at random.");
+  visitor.option("named_rate", named_rate,
+                 "Learning rate of named factors' components, in multiples of the networks'.",
+                 at_least(0));
   visitor.option(
       "balance", balance,
       "How much rare values count more in the cross-entropy: frequency^-balance, 0 to 1.",

@@ -149,6 +149,7 @@ std::optional<Batches> Trainer::labelled_batches() const {
   ImageSet labelled = images_;
   labelled.pixels = images_.pixels.index_select(0, known);
   labelled.labels = images_.labels.index_select(0, known);
+  labelled.augment = config_.train.joint.augment_labelled;
   return Batches(labelled, key_.fold("labelled batches"), config_.train.joint.labelled_batch);
 }
 
@@ -341,7 +342,8 @@ void Trainer::joint_step() {
   if (supervised)
     for (size_t i = 0; i < parameters.size(); ++i)
       if (label_columns_[i] >= 0)
-        named_.at(model_->prior.factors[i].name).step(model_->prior.posteriors[i], learning_rate());
+        named_.at(model_->prior.factors[i].name)
+            .step(model_->prior.posteriors[i], joint.named_rate * learning_rate());
   const Encoding moved = model_->encode(x);
   natural_gradient_step(model_->prior.split(moved.mean, moved.variance()), labels,
                         config_.train.step_size.at(progress_.step), !supervised);

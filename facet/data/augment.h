@@ -1,0 +1,14 @@
+// Images changed as if taken a moment later: moved and stretched a little, softer, noisier, in
+// other light. What they show stays, so a few labelled images can stand for many.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "facet/core/random.h"
+
+namespace facet {
+
+/// U8 pixels [B, C, H, W], each image changed in its own way.
+torch::Tensor augment(const torch::Tensor& pixels, const Key& key);
+
+}  // namespace facet

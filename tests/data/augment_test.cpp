@@ -1,0 +1,48 @@
+// Tests of images changed a little.
+#include "facet/data/augment.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "facet/data/batches.h"
+#include "facet/data/import.h"
+
+namespace facet {
+namespace {
+
+torch::Tensor some_portraits() { return make_portraits({40, 32, 1}).images; }
+
+TEST(Augment, IsAFunctionOfItsKeyAndChangesEachImageInItsOwnWay) {
+  const torch::Tensor image = some_portraits().narrow(0, 0, 1);
+  const torch::Tensor twice = torch::cat({image, image});
+  const torch::Tensor changed = augment(twice, Key(1));
+  EXPECT_EQ(changed.sizes(), twice.sizes());
+  EXPECT_EQ(changed.scalar_type(), torch::kUInt8);
+  EXPECT_TRUE(torch::equal(changed, augment(twice, Key(1))));
+  EXPECT_FALSE(torch::equal(changed, augment(twice, Key(2))));
+  EXPECT_FALSE(torch::equal(changed[0], changed[1]));
+}
+
+TEST(Augment, LeavesAnImageNearerToItselfThanToOthers) {
+  const torch::Tensor images = some_portraits();
+  const torch::Tensor changed = augment(images, Key(3)).to(torch::kFloat32).flatten(1);
+  const torch::Tensor nearest =
+      torch::cdist(changed, images.to(torch::kFloat32).flatten(1)).argmin(1);
+  const auto own = nearest.eq(torch::arange(images.size(0))).sum().item<int64_t>();
+  EXPECT_GE(own, 28);  // of 40: a face that moved by two pixels may resemble another; chance is 1
+}
+
+TEST(Augment, ImageSetsDrawChangedImagesWhereAskedTo) {
+  const Pack pack = make_portraits({40, 32, 1});
+  ImageSet set = select_images(pack, {Split::train}, {}, true, torch::kCPU);
+  const torch::Tensor chosen = torch::arange(8);
+  EXPECT_TRUE(torch::equal(set.draw(chosen, Key(1)), set.pixels.narrow(0, 0, 8)));
+  set.augment = true;
+  EXPECT_FALSE(torch::equal(set.draw(chosen, Key(1)), set.pixels.narrow(0, 0, 8)));
+  set.binarize_by_draw = true;
+  const torch::Tensor binary = set.draw(chosen, Key(1));
+  EXPECT_TRUE(torch::logical_or(binary.eq(0), binary.eq(255)).all().item<bool>());
+}
+
+}  // namespace
+}  // namespace facet
