@@ -21,22 +21,6 @@ struct EvalArguments {
   JudgeOptions judging;
 };
 
-/// A judge that learns from the run's training images and is measured on the given split.
-JudgeReport judge_run(const EvalArguments& arguments, LoadedRun& run, const Pack& pack,
-                      torch::Device device) {
-  // Decoded means are grey, and so are the images that the judge learns to read.
-  DataOptions data = run.config.data;
-  data.binarize = "none";
-  std::vector<Split> splits;
-  for (const std::string& name : data.train_splits) splits.push_back(parse_split(name));
-  const ImageSet training =
-      select_images(pack, splits, data, arguments.judge_labels == "run", device);
-  ImageSet real = select_images(pack, {parse_split(arguments.split)}, data, false, device);
-  real.binarize_by_draw = run.config.data.binarize != "none";  // as the model saw them
-  Judge judge = train_judge(run.model->prior, training, pack.properties, arguments.judging);
-  return judge_samples(judge, *run.model, real, pack.properties, arguments.judging);
-}
-
 void run_eval(const EvalArguments& arguments) {
   const torch::Device device = choose_device(arguments.device);
   LoadedRun run = load_run(arguments.run, device);
@@ -46,7 +30,9 @@ void run_eval(const EvalArguments& arguments) {
   const ImageSet images =
       select_images(pack, {parse_split(arguments.split)}, run.config.data, false, device);
   std::optional<JudgeReport> judgement;
-  if (arguments.judge) judgement = judge_run(arguments, run, pack, device);
+  if (arguments.judge)
+    judgement = judge_model(*run.model, pack, run.config.data, parse_split(arguments.split),
+                            arguments.judge_labels == "run", arguments.judging);
   const Evaluation evaluation =
       evaluate(*run.model, images, pack.properties, arguments.split, arguments.evaluation);
   if (arguments.json) {

@@ -21,7 +21,8 @@ struct TrainArguments {
   std::string config, output, device = "auto";
   std::vector<std::string> settings;
   bool resume = false, describe = false;
-  int serve_port = -1;  // none
+  int serve_port = 0;
+  bool serve = false;
 };
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -124,8 +125,7 @@ void run_train(const TrainArguments& arguments) {
                              trainer.model().network_parameters(), trainer.image_count(),
                              device.str(), folder.path.string()));
   std::unique_ptr<ServerProcess> server;
-  if (arguments.serve_port >= 0)
-    server = std::make_unique<ServerProcess>(folder.path, arguments.serve_port);
+  if (arguments.serve) server = std::make_unique<ServerProcess>(folder.path, arguments.serve_port);
   const bool finished = trainer.run();
   display.finish();
   if (!finished) {
@@ -148,15 +148,17 @@ void add_train_command(CLI::App& program) {
   add_repeated_option(*command, "--set", arguments->settings,
                       "Change an option of the config, key=value; may be repeated");
   command->add_flag("--resume", arguments->resume, "Continue the run in --out");
-  command
-      ->add_flag("--serve{8080}", arguments->serve_port,
-                 "Show the training in the browser while it runs; --serve=PORT names a port")
-      ->check(CLI::Range(0, 65535));
+  CLI::Option* serve =
+      command
+          ->add_flag("--serve{8080}", arguments->serve_port,
+                     "Show the training in the browser while it runs; --serve=PORT names a port")
+          ->check(CLI::Range(0, 65535));
   CLI::Option* describe = command->add_flag("--describe-options", arguments->describe,
                                             "Print every option of a config and stop");
   output->excludes(describe);
   add_device_option(*command, arguments->device);
-  command->callback([arguments] {
+  command->callback([arguments, serve] {
+    arguments->serve = serve->count() > 0;
     if (arguments->output.empty() && !arguments->describe)
       throw Error({.doing = "starting a run",
                    .object = "--out",

@@ -281,6 +281,22 @@ JudgeReport judge_samples(Judge& judge, Vae& model, const ImageSet& real,
   return report;
 }
 
+JudgeReport judge_model(Vae& model, const Pack& pack, const DataOptions& data, Split split,
+                        bool seen_labels_only, const JudgeOptions& options) {
+  // Decoded means are grey, and so are the images that the judge learns to read.
+  DataOptions grey = data;
+  grey.binarize = "none";
+  std::vector<Split> splits;
+  for (const std::string& name : data.train_splits) splits.push_back(parse_split(name));
+  const torch::Device device = model.device();
+  Judge judge =
+      train_judge(model.prior, select_images(pack, splits, grey, seen_labels_only, device),
+                  pack.properties, options);
+  ImageSet real = select_images(pack, {split}, grey, false, device);
+  real.binarize_by_draw = data.binarize != "none";  // as the model saw them
+  return judge_samples(judge, model, real, pack.properties, options);
+}
+
 Json to_json(const JudgeReport& report) {
   Json json = {{"training_labels", report.training_labels},
                {"samples", report.samples},

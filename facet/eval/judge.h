@@ -92,6 +92,12 @@ Judge train_judge(const FactorialMixture& prior, const ImageSet& images,
 JudgeReport judge_samples(Judge& judge, Vae& model, const ImageSet& real,
                           const std::vector<Property>& properties, const JudgeOptions& options);
 
+/// A judge that learns from the training splits of `data`, from all labels or from those that
+/// training saw alone, and is asked about a model that was trained on them; `split` are the real
+/// images.
+JudgeReport judge_model(Vae& model, const Pack& pack, const DataOptions& data, Split split,
+                        bool seen_labels_only, const JudgeOptions& options);
+
 /// The object `judge` of `facet eval --judge --json`.
 Json to_json(const JudgeReport& report);
 

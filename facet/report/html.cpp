@@ -1,7 +1,8 @@
 #include "facet/report/html.h"
 
-#include <algorithm>
 #include <cstdint>
+
+#include "facet/core/base64.h"
 
 namespace facet {
 
@@ -28,19 +29,7 @@ std::string escape_html(std::string_view text) {
   return escaped;
 }
 
-std::string png_address(std::string_view png) {
-  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text = "data:image/png;base64,";
-  text.reserve(text.size() + (png.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < png.size(); i += 3) {
-    const size_t count = std::min<size_t>(3, png.size() - i);
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j)
-      group = group << 8 | (j < count ? static_cast<unsigned char>(png[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) text += j <= count ? digits[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return text;
-}
+std::string png_address(std::string_view png) { return "data:image/png;base64," + base64(png); }
 
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);

@@ -196,14 +196,7 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
     return;
   }
   try {
-    const auto device = model.device();
-    // Decoded means are grey, and so are the images that the judge learns to read.
-    DataOptions data = report.config.data;
-    data.binarize = "none";
-    Judge judge = train_judge(model.prior, select_images(pack, trained, data, false, device),
-                              pack.properties, {});
-    report.judge = judge_samples(judge, model, select_images(pack, {unseen}, data, false, device),
-                                 pack.properties, {});
+    report.judge = judge_model(model, pack, report.config.data, unseen, false, {});
   } catch (const Error& error) {  // a property without labels
     report.no_judge = error.what();
   }

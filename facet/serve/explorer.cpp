@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/base64.h"
 #include "facet/core/error.h"
 #include "facet/data/image_file.h"
 #include "facet/model/editing.h"

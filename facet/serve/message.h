@@ -107,6 +107,4 @@ class Query {
 /// "image/png" of "Image/PNG; charset=x".
 std::string media_type(const std::string& content_type);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace facet

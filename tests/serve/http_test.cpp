@@ -243,6 +243,8 @@ TEST(TrainServe, LeavesTheTrainingAsItIs) {
                                          {.folder = folder.path()});
   ASSERT_EQ(alone.status, 0) << alone.err;
   ASSERT_EQ(served.status, 0) << served.err;
+  EXPECT_EQ(alone.out.find("serving"), std::string::npos) << alone.out;
+  EXPECT_NE(served.out.find("serving"), std::string::npos) << served.out;
   for (const char* file : {"metrics.jsonl", "model.safetensors"})
     EXPECT_EQ(read_text(folder / "alone" / file, "test"),
               read_text(folder / "served" / file, "test"));
