@@ -234,6 +234,19 @@ TEST(HttpServer, EndsCleanlyAndLeavesTheRunAsItWas) {
   EXPECT_EQ(files_below(folder.path()), before);
 }
 
+/// A port that was free a moment ago.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
 TEST(TrainServe, LeavesTheTrainingAsItIs) {
   TemporaryFolder folder;
   write_text(folder / "config.json", quick_config(), "test");
@@ -244,10 +257,31 @@ TEST(TrainServe, LeavesTheTrainingAsItIs) {
   ASSERT_EQ(alone.status, 0) << alone.err;
   ASSERT_EQ(served.status, 0) << served.err;
   EXPECT_EQ(alone.out.find("serving"), std::string::npos) << alone.out;
-  EXPECT_NE(served.out.find("serving"), std::string::npos) << served.out;
   for (const char* file : {"metrics.jsonl", "model.safetensors"})
     EXPECT_EQ(read_text(folder / "alone" / file, "test"),
               read_text(folder / "served" / file, "test"));
+}
+
+TEST(TrainServe, ShowsTheRunWhileItTrainsAndEndsWithIt) {
+  TemporaryFolder folder;
+  write_text(folder / "config.json",
+             tiny_config(R"("pretrain": {"steps": 10000000}, "log_every": 5)"), "test");
+  const int port = free_port();
+  RunningProgram training(
+      facet_command({"train", "config.json", "--out", "run", "--serve=" + std::to_string(port)}),
+      {.folder = folder.path()});
+  const auto has_lines = [&] {
+    try {
+      const HttpAnswer answer = HttpClient(port).get("/api/v1/metrics");
+      return answer.status == 200 && Json::parse(answer.body)["lines"] > 0;
+    } catch (const std::runtime_error&) {  // it does not listen yet
+      return false;
+    }
+  };
+  EXPECT_TRUE(wait_until(has_lines));
+  training.send(SIGINT);
+  EXPECT_EQ(training.wait().status, 130);
+  EXPECT_THROW(HttpClient{port}, std::runtime_error);
 }
 
 /// Requests that are wrong in some way, and now and then one that is right.
