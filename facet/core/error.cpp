@@ -44,11 +44,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string> near_matches(std::string_view word,
                                       const std::vector<std::string>& candidates) {
   std::vector<std::pair<size_t, std::string>> scored;
+  const size_t most = std::max<size_t>(1, word.size() / 3);
   for (const auto& candidate : candidates) {
+    if (word.size() > candidate.size() + most) continue;  // so much at least would have to go
     const size_t distance = edit_distance(word, candidate);
     const bool contains = !word.empty() && candidate.find(word) != std::string::npos;
-    if (contains || distance <= std::max<size_t>(1, word.size() / 3))
-      scored.emplace_back(distance, candidate);
+    if (contains || distance <= most) scored.emplace_back(distance, candidate);
   }
   std::sort(scored.begin(), scored.end());
   std::vector<std::string> nearest;
