@@ -15,6 +15,12 @@ namespace {
 
 volatile std::sig_atomic_t ended = 0;
 
+/// Requests under way are answered first; who does not want to wait for them sends it again.
+void end(int signal) {
+  ended = 1;
+  std::signal(signal, SIG_DFL);
+}
+
 struct ServeArguments {
   std::string run, pack, device = "cpu";
   HttpOptions http;
@@ -31,8 +37,8 @@ void run_serve(const ServeArguments& arguments, const std::string& program) {
   if (!arguments.pack.empty()) options.pack = read_pack(arguments.pack);
   Explorer explorer(std::move(options));
   HttpServer server(explorer, arguments.http);
-  std::signal(SIGINT, [](int) { ended = 1; });
-  std::signal(SIGTERM, [](int) { ended = 1; });
+  std::signal(SIGINT, end);
+  std::signal(SIGTERM, end);
   const bool is_six = arguments.http.host.find(':') != std::string::npos;
   fmt::print("serving {} at http://{}:{} - Ctrl-C ends it\n", arguments.run,
              is_six ? "[" + arguments.http.host + "]" : arguments.http.host, server.port());

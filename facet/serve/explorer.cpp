@@ -176,7 +176,8 @@ size_t read_factor(const FactorialMixture& prior, const Query& query) {
 /// What is kept for as long as a model is served.
 struct Explorer::Model : ServedModel {
   Json summary;
-  std::mutex mutex;
+  std::mutex drawing;  // a sprite: one at a time, because each takes much memory
+  std::mutex mutex;    // of what follows
   std::map<std::pair<size_t, int64_t>, std::string> sprites;  // by factor and scale
   std::map<std::pair<size_t, int64_t>, Json> directions;      // by factor and component
 };
@@ -188,8 +189,17 @@ struct Explorer::Upload {
   Json notice;  // null where nothing was done to it
 };
 
-size_t Explorer::Route::most_bytes() const {
-  return body == Body::json ? kMostJsonBytes : body == Body::image ? kMostImageBytes : 0;
+void Explorer::Route::check_body(const std::string& content_type, size_t bytes) const {
+  const std::string type = media_type(content_type);
+  if (body == Body::json && type != "application/json")
+    throw ApiError(415, "the body must be of type application/json");
+  if (body == Body::image && type != "image/png" && type != "image/jpeg")
+    throw ApiError(415, "the body must be of type image/png or image/jpeg");
+  const size_t most = body == Body::json    ? kMostJsonBytes
+                      : body == Body::image ? kMostImageBytes
+                                            : 0;
+  if (bytes > most)
+    throw ApiError(413, fmt::format("found a body of {} bytes, expected at most {}", bytes, most));
 }
 
 const Explorer::Route* Explorer::route(std::string_view path) {
@@ -267,6 +277,8 @@ void Explorer::refresh() {
   if (version.empty() || version == seen_) return;
   try {
     take(load());
+  } catch (const ApiError&) {  // the networks are busy: again in a second
+    seen_.clear();
   } catch (const std::exception& error) {  // the model that was there goes on
     const std::lock_guard model_lock(model_mutex_);
     trouble_ = error.what();
@@ -308,13 +320,7 @@ ApiResponse Explorer::answer(const ApiRequest& request) {
   if (found == nullptr) throw ApiError(404, "there is nothing at this address");
   if (request.method != found->method)
     throw ApiError(405, fmt::format("this address takes {}", found->method));
-  const std::string type = media_type(request.content_type);
-  if (found->body == Body::json && type != "application/json")
-    throw ApiError(415, "the body must be of type application/json");
-  if (found->body == Body::image && type != "image/png" && type != "image/jpeg")
-    throw ApiError(415, "the body must be of type image/png or image/jpeg");
-  if (request.body.size() > found->most_bytes())
-    throw ApiError(413, fmt::format("the body may have {} bytes", found->most_bytes()));
+  found->check_body(request.content_type, request.body.size());
   torch::NoGradGuard no_gradient;
   return (this->*found->answer)(request);
 }
@@ -513,6 +519,7 @@ ApiResponse Explorer::reconstruct(const ApiRequest& request) {
 
 std::string Explorer::sprite(const ModelPointer& current, size_t factor, int64_t scale) {
   const std::pair<size_t, int64_t> place(factor, scale);
+  const std::lock_guard alone(current->drawing);
   {
     const std::lock_guard lock(current->mutex);
     if (const auto known = current->sprites.find(place); known != current->sprites.end())

@@ -40,8 +40,8 @@ class Explorer {
     Body body;
     ApiResponse (Explorer::*answer)(const ApiRequest&);
 
-    /// The largest body that is read.
-    size_t most_bytes() const;
+    /// An ApiError for a body of another type or of too many bytes.
+    void check_body(const std::string& content_type, size_t bytes) const;
   };
 
   /// An Error where the folder holds no run, or a model that cannot be read.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -30,6 +31,7 @@ constexpr size_t kMostHeaderBytes = 16 << 10;  // request line and headers
 constexpr int kMostRequests = 10000;           // of one connection
 constexpr int kBacklog = 128;
 constexpr size_t kMostDrained = 256 << 10;  // of a body that was refused
+constexpr int64_t kSmallBody = 64 << 10;    // not counted: all connections together have few
 constexpr const char* kPolicy =
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; "
     "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
@@ -152,12 +154,13 @@ class Connection : public httplib::Stream {
   std::function<void()> when_read_;
 };
 
-/// "127.0.0.1" of "127.0.0.1:8080", "::1" of "[::1]:8080".
+/// "127.0.0.1" of "127.0.0.1:8080", "::1" of "[::1]:8080" and of "::1".
 std::string host_name(std::string host) {
   std::transform(host.begin(), host.end(), host.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
+  const size_t colon = host.find(':');
+  return colon == host.rfind(':') ? host.substr(0, colon) : host;
 }
 
 /// The announced length of a body; -1 where there is none, -2 where it cannot be.
@@ -283,8 +286,6 @@ class HttpServer::Listener : private httplib::Server {
   bool serve_request(Connection& connection, Clients::iterator client, bool last);
   void check(httplib::Request& request, Connection& connection, Reservation& memory,
              Clients::iterator client);
-  void check_body(const httplib::Request& request, const Explorer::Route& route,
-                  Connection& connection, Reservation& memory, Clients::iterator client);
   bool is_our_host(const std::string& host) const;
   void answer(const httplib::Request& request, httplib::Response& response);
   void mark(Clients::iterator client, bool working);
@@ -414,8 +415,8 @@ bool HttpServer::Listener::serve_request(Connection& connection, Clients::iterat
       parsed = true;
       check(request, connection, memory, client);
     });
+    mark(client, false);  // a client that does not take its answer gives way like a silent one
     const bool sent = connection.flush(after(options_.request_seconds));
-    mark(client, false);
     if (sent && !(parsed && connection.body_is_read())) connection.drain();
     return answered && sent && parsed && connection.body_is_read() && !closed && !last;
   } catch (const ApiError& refusal) {  // before the body was read
@@ -430,7 +431,7 @@ bool HttpServer::Listener::serve_request(Connection& connection, Clients::iterat
 bool HttpServer::Listener::is_our_host(const std::string& host) const {
   const std::string name = host_name(host);
   const auto is = [&](const std::string& allowed) { return host_name(allowed) == name; };
-  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == options_.host ||
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || is(options_.host) ||
          std::any_of(options_.allowed_hosts.begin(), options_.allowed_hosts.end(), is);
 }
 
@@ -452,7 +453,9 @@ void HttpServer::Listener::check(httplib::Request& request, Connection& connecti
   const Explorer::Route* route = Explorer::route(request.path);
   const bool is_page = route == nullptr && find_page_file(request.path) != nullptr;
   if (route == nullptr && !is_page) throw ApiError(404, "there is nothing at this address");
-  if (route != nullptr && request.get_header_value("Sec-Fetch-Site") == "cross-site")
+  // "same-site" would be other ports of this machine.
+  const std::string site = request.get_header_value("Sec-Fetch-Site");
+  if (route != nullptr && !site.empty() && site != "same-origin" && site != "none")
     throw ApiError(403, "pages of other sites may not use the API");
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   const std::string_view expected = is_page ? "GET" : route->method;
@@ -463,22 +466,9 @@ void HttpServer::Listener::check(httplib::Request& request, Connection& connecti
     return;
   }
   if (length == -1) throw ApiError(411, "a Content-Length is needed");
-  check_body(request, *route, connection, memory, client);
-}
-
-void HttpServer::Listener::check_body(const httplib::Request& request, const Explorer::Route& route,
-                                      Connection& connection, Reservation& memory,
-                                      Clients::iterator client) {
-  const int64_t length = content_length(request);
-  const std::string type = media_type(request.get_header_value("Content-Type"));
-  if (route.body == Explorer::Body::json && type != "application/json")
-    throw ApiError(415, "the body must be of type application/json");
-  if (route.body == Explorer::Body::image && type != "image/png" && type != "image/jpeg")
-    throw ApiError(415, "the body must be of type image/png or image/jpeg");
-  if (length > static_cast<int64_t>(route.most_bytes()))
-    throw ApiError(413, fmt::format("found a body of {} bytes, expected at most {}", length,
-                                    route.most_bytes()));
-  if (!memory.take(length)) throw ApiError(503, "too many large requests at once");
+  route->check_body(request.get_header_value("Content-Type"), static_cast<size_t>(length));
+  if (length > kSmallBody && !memory.take(length))
+    throw ApiError(503, "too many large requests at once");
   connection.allow(static_cast<size_t>(length), [this, client] { mark(client, true); });
 }
 

@@ -22,7 +22,7 @@ struct HttpOptions {
   size_t connections = 128;           ///< at once
   double request_seconds = 20;        ///< for a request to arrive, and for its answer to be taken
   double idle_seconds = 15;           ///< between the requests of a connection
-  size_t bytes_in_flight = 32 << 20;  ///< of all bodies together
+  size_t bytes_in_flight = 32 << 20;  ///< of all large bodies together
 };
 
 class HttpServer {

@@ -32,7 +32,6 @@ std::string shown(const std::string& text) {
 }
 
 std::string kind_of(const Json& json) {
-  if (json.is_number_integer()) return fmt::format("the number {}", json.dump());
   if (json.is_number()) return fmt::format("the number {}", json.dump());
   if (json.is_string()) return fmt::format("the text '{}'", shown(json.get<std::string>()));
   if (json.is_array()) return fmt::format("a list of {}", json.size());

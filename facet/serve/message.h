@@ -39,7 +39,7 @@ struct ApiError : std::runtime_error {
 struct ApiRequest {
   std::string method, path;
   std::multimap<std::string, std::string> query;
-  std::string content_type;  ///< without parameters
+  std::string content_type;
   std::string body;
   std::string if_none_match;
 };

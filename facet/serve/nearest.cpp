@@ -38,7 +38,12 @@ void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, Model
     const std::lock_guard lock(mutex_);
     version_.clear();
   }
-  thread_ = std::thread([this, model, &thread] { encode_all(model, thread); });
+  thread_ = std::thread([this, model, &thread] {
+    try {
+      encode_all(model, thread);
+    } catch (const std::exception&) {  // stays not ready, which requests are told
+    }
+  });
 }
 
 void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread) {
@@ -58,8 +63,6 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
       encoded_ += size;
     } catch (const ApiError&) {  // too busy: people come first
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    } catch (const std::exception&) {
-      return;  // stays not ready, which requests are told
     }
   }
   if (encoded_ < count()) return;

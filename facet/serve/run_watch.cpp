@@ -33,9 +33,13 @@ std::string read_part(const std::filesystem::path& path, int64_t start, int64_t 
   return bytes;
 }
 
-/// An object in any case: what cannot be read is an empty one.
+/// An object in any case: what cannot be read is an empty one. Values that are nested too deeply
+/// are left out: copying and writing them would take as deep a stack.
 Json parse_line(const std::string& line) {
-  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto is_shallow = [](int depth, Json::parse_event_t, Json&) {
+    return depth <= kDeepestJson;
+  };
+  const Json record = Json::parse(line, is_shallow, /*allow_exceptions=*/false);
   return record.is_object() ? record : Json::object();
 }
 

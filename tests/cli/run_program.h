@@ -2,6 +2,7 @@
 // A running program can be sent signals, and its disk can be made full.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -69,6 +70,14 @@ class RunningProgram {
   }
 
   void send(int signal) const { ::kill(process_, signal); }
+
+  /// What it has printed until now.
+  std::string printed() const {
+    std::string text(1 << 16, '\0');  // pread: rewinding would move the program's own place too
+    const ssize_t count = pread(fileno(out_), text.data(), text.size(), 0);
+    text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    return text;
+  }
 
   ProgramResult wait() {
     int status = 0;

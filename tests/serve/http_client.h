@@ -84,6 +84,11 @@ class HttpClient {
     return answer;
   }
 
+  /// Says that nothing more is sent; the answer can still be received.
+  void finish() { shutdown(socket_, SHUT_WR); }
+  /// Whether the server closes the connection within a minute without a further word.
+  bool is_closed() { return ready(POLLIN, 60000) && !more(0); }
+
   HttpAnswer get(const std::string& target, const std::string& headers = "") {
     send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
     return receive();

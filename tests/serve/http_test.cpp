@@ -64,6 +64,11 @@ int64_t resident_kilobytes() {
   return 0;
 }
 
+int64_t open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       std::filesystem::directory_iterator());
+}
+
 TEST(HttpServer, AnswersManyRequestsOnOneConnection) {
   RunningServer server;
   HttpClient client(server.port());
@@ -137,6 +142,14 @@ TEST(HttpServer, RefusesOtherHostsSitesAndMethods) {
                       "GET /api/v1/model HTTP/1.1\r\nHost: localhost\r\n"
                       "Sec-Fetch-Site: cross-site\r\n\r\n"),
             403);
+  EXPECT_EQ(status_of(server,
+                      "GET /api/v1/model HTTP/1.1\r\nHost: localhost\r\n"
+                      "Sec-Fetch-Site: same-site\r\n\r\n"),
+            403);
+  EXPECT_EQ(status_of(server,
+                      "GET /api/v1/model HTTP/1.1\r\nHost: localhost\r\n"
+                      "Sec-Fetch-Site: same-origin\r\n\r\n"),
+            200);
   EXPECT_EQ(status_of(server, "DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405);
   EXPECT_EQ(status_of(server, "OPTIONS /api/v1/generate HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405);
   EXPECT_EQ(status_of(server,
@@ -144,9 +157,11 @@ TEST(HttpServer, RefusesOtherHostsSitesAndMethods) {
                       "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}"),
             415);
   HttpOptions options;
-  options.allowed_hosts = {"explorer.example"};
+  options.allowed_hosts = {"explorer.example", "fd00::1"};
   RunningServer open(options);
   EXPECT_EQ(status_of(open, "GET / HTTP/1.1\r\nHost: Explorer.example:1\r\n\r\n"), 200);
+  EXPECT_EQ(status_of(open, "GET / HTTP/1.1\r\nHost: [fd00::1]:8080\r\n\r\n"), 200);
+  EXPECT_EQ(status_of(open, "GET / HTTP/1.1\r\nHost: fd00\r\n\r\n"), 403);
 }
 
 TEST(HttpServer, RefusesBodiesBeforeReadingThem) {
@@ -185,15 +200,51 @@ TEST(HttpServer, TakesLittleOfAHugeUpload) {
 TEST(HttpServer, AnswersOthersWhileClientsAreSlow) {
   HttpOptions options;
   options.connections = 8;
+  options.request_seconds = options.idle_seconds = 600;  // none of them ends by itself
   RunningServer server(options);
   std::vector<std::unique_ptr<HttpClient>> slow;
   for (int i = 0; i < 40; ++i) {
     slow.push_back(std::make_unique<HttpClient>(server.port()));
     slow.back()->send("POST /api/v1/generate HTTP/1.1\r\nHost: localh");
   }
-  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(server.answers());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(HttpServer, AnswersOthersWhileClientsDoNotTakeTheirAnswers) {
+  HttpOptions options;
+  options.connections = 4;
+  options.request_seconds = options.idle_seconds = 600;
+  RunningServer server(options);
+  std::string requests;  // whose answers are more than the buffers of both sides hold
+  for (int i = 0; i < 1000; ++i) requests += "GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<std::unique_ptr<HttpClient>> deaf;
+  for (int i = 0; i < 4; ++i) {
+    deaf.push_back(std::make_unique<HttpClient>(server.port()));
+    deaf.back()->send(requests);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // by then they are stuck
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(wait_until([&] { return server.answers(); }));
+}
+
+TEST(HttpServer, AnswersOthersWhileLargeBodiesAreAnnouncedAndNotSent) {
+  HttpOptions options;
+  options.request_seconds = 600;
+  RunningServer server(options);
+  const std::string upload =
+      "POST /api/v1/encode HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\n"
+      "Content-Length: 8388608\r\n\r\n";
+  std::vector<std::unique_ptr<HttpClient>> silent;
+  for (int i = 0; i < 4; ++i) {
+    silent.push_back(std::make_unique<HttpClient>(server.port()));
+    silent.back()->send(upload);
+  }
+  EXPECT_TRUE(wait_until([&] {  // all memory for large bodies is taken
+    HttpClient client(server.port());
+    client.send(upload);
+    client.finish();
+    return client.receive().status == 503;
+  }));
+  EXPECT_TRUE(server.answers());
 }
 
 TEST(HttpServer, EndsRequestsThatTakeTooLong) {
@@ -203,13 +254,13 @@ TEST(HttpServer, EndsRequestsThatTakeTooLong) {
   RunningServer server(options);
   HttpClient silent(server.port()), dripping(server.port());
   bool open = true;
-  for (int i = 0; i < 100 && open; ++i) {  // a byte every 20 ms keeps no request alive
+  for (int i = 0; i < 3000 && open; ++i) {  // a byte every 20 ms keeps no request alive
     open = dripping.send("G");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_FALSE(open);
-  EXPECT_EQ(silent.receive(true, 5000).status, 0);
-  EXPECT_TRUE(server.answers());
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_TRUE(wait_until([&] { return server.answers(); }));  // a busy machine may take longer too
 }
 
 TEST(HttpServer, SaysWhenAPortIsTaken) {
@@ -226,7 +277,7 @@ TEST(HttpServer, EndsCleanlyAndLeavesTheRunAsItWas) {
   write_served_run(folder / "run");
   const auto before = files_below(folder.path());
   RunningProgram program(facet_command({"serve", "run", "--port", "0"}), {.folder = folder.path()});
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ASSERT_TRUE(wait_until([&] { return program.printed().find("Ctrl-C") != std::string::npos; }));
   program.send(SIGTERM);
   const ProgramResult result = program.wait();
   EXPECT_EQ(result.status, 0) << result.err;
@@ -416,7 +467,8 @@ TEST(HttpServer, SurvivesMalformedRequests) {
         for (int i = 0; i < count / kThreads; ++i) {
           HttpClient client(server.port());
           client.send(fuzz.next());
-          const HttpAnswer answer = client.receive(true, 200);
+          client.finish();
+          const HttpAnswer answer = client.receive();
           if (i % 8 == 0) {  // and some that begin a request and stay
             if (unfinished.size() == 16) unfinished.clear();
             const std::string request = fuzz.next();
@@ -433,12 +485,13 @@ TEST(HttpServer, SurvivesMalformedRequests) {
     for (std::thread& thread : threads) thread.join();
   };
   attack(requests / 4, 1);  // fills caches and pools
-  const int64_t before = resident_kilobytes();
+  const int64_t before = resident_kilobytes(), files = open_files();
   attack(requests, 2);
   EXPECT_EQ(defects, 0);
   EXPECT_GT(answered, requests / 2);
   EXPECT_TRUE(server.answers());
-  // What a leak of one request body in ten would exceed; pools and fragmentation stay below.
+  EXPECT_TRUE(wait_until([&] { return open_files() <= files; }));
+  // Pools and fragmentation stay below; leaks of a few kilobytes do not in bench/serve_fuzz.
   EXPECT_LT(resident_kilobytes() - before, 40000);
 }
 

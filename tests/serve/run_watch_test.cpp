@@ -70,9 +70,12 @@ TEST_F(RunWatchTest, BeginsAgainWhereAResumedRunCutTheFileBack) {
 }
 
 TEST_F(RunWatchTest, PassesOverLinesThatAreNoJson) {
-  append("garbage\n[1]\n" + line(3));
+  const std::string deep = R"({"factors": )" + std::string(300000, '[') + std::string(300000, ']') +
+                           R"(, "step": 4})" + "\n";
+  append("garbage\n[1]\n" + line(3) + deep);
   const Json metrics = watch_->metrics(0);
-  ASSERT_EQ(metrics["records"].size(), 3u);
+  ASSERT_EQ(metrics["records"].size(), 4u);
+  EXPECT_EQ(metrics["records"][3]["step"], 4);
   EXPECT_EQ(metrics["records"][0], Json({{"line", 1}}));
   EXPECT_EQ(metrics["records"][2]["step"], 3);
 }
