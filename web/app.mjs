@@ -11,16 +11,33 @@ import { TrainingView, sentence } from "./training.mjs";
 import { UploadView } from "./upload.mjs";
 
 const MODEL_INTERVAL = 3000;
+/** Milliseconds between addresses of a moving slider: browsers refuse many at once. */
+const ADDRESS_INTERVAL = 250;
 const THEMES = ["auto", "light", "dark"];
 
 const store = {
   state: fromAddress(location.hash).state,
   /** @param {boolean} replace for changes in passing, such as those of a moving slider */
   set(state, replace = false) {
+    if (!replace) this.settle();
     this.state = state;
-    const address = "#" + toAddress(state);
-    if (address !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
+    if (replace) this.writing ??= setTimeout(() => this.settle(), ADDRESS_INTERVAL);
+    else this.write("pushState");
     update();
+  },
+  /** Writes the changes in passing that are not in the address yet. */
+  settle() {
+    if (this.writing === undefined) return;
+    this.forget();
+    this.write("replaceState");
+  },
+  forget() {
+    clearTimeout(this.writing);
+    this.writing = undefined;
+  },
+  write(how) {
+    const address = "#" + toAddress(this.state);
+    if (address !== location.hash) history[how](null, "", address);
   },
 };
 
@@ -28,6 +45,7 @@ const explore = new Explore(store);
 const upload = new UploadView(store);
 const training = new TrainingView(store);
 let summary = null;
+let unreachable = false;
 
 function update() {
   const { view } = store.state;
@@ -65,6 +83,8 @@ async function watchModel() {
     const first = summary === null;
     const changed = next.model?.version !== summary?.model?.version;
     summary = next;
+    if (unreachable) announce("");
+    unreachable = false;
     showSummary();
     if (changed && next.model) {
       const atlases = new Atlases(next.model);
@@ -72,8 +92,10 @@ async function watchModel() {
       upload.setModel(next.model, atlases, next.limits);
       training.setModel(next.model);
     }
+    store.settle();
     if (first || changed) readAddress();
   } catch (error) {
+    unreachable = true;
     report(error);
   }
   const settled = summary?.training.state === "finished" || summary?.training.state === "stopped";
@@ -104,8 +126,20 @@ function showTheme(theme) {
 
 function nextTheme() {
   const theme = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length];
-  localStorage.setItem("facet-theme", theme);
   showTheme(theme);
+  try {
+    localStorage.setItem("facet-theme", theme);
+  } catch {
+    // This browser keeps nothing: the theme holds until the page is left.
+  }
+}
+
+function keptTheme() {
+  try {
+    return localStorage.getItem("facet-theme");
+  } catch {
+    return null;
+  }
 }
 
 /** The space bar redraws, unless the focus is on something that uses it. */
@@ -117,13 +151,19 @@ function onKey(event) {
 }
 
 for (const name of VIEWS) byId(`show-${name}`).addEventListener("click", () => store.set({ ...store.state, view: name }));
-byId("share").addEventListener("click", () => copy(location.href, "Address of this picture"));
+byId("share").addEventListener("click", () => {
+  store.settle();
+  copy(location.href, "Address of this picture");
+});
 byId("theme").addEventListener("click", nextTheme);
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address holds the state, not a place of the page
   byId("main").focus();
 });
-addEventListener("popstate", readAddress);
+addEventListener("popstate", () => {
+  store.forget();
+  readAddress();
+});
 addEventListener("keydown", onKey);
-showTheme(THEMES.includes(localStorage.getItem("facet-theme")) ? localStorage.getItem("facet-theme") : "auto");
+showTheme(THEMES.includes(keptTheme()) ? keptTheme() : "auto");
 watchModel();

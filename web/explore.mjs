@@ -36,6 +36,7 @@ export class Explore {
     this.pinned = null;
     this.pictures = new Newest((error) => {
       this.failed = true;
+      byId("picture").setAttribute("aria-busy", "false");
       report(error);
     });
     this.neighbours = new Newest(report);

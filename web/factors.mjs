@@ -149,8 +149,8 @@ class ComponentStrip {
 
 /** Sliders along the dimensions of the present component, those first that change the picture most. */
 class Directions {
-  constructor(factor, version, onMove, onReset) {
-    Object.assign(this, { factor, version, onMove, sliders: new Map(), loaded: null, offsets: new Map() });
+  constructor(factor, onMove, onReset) {
+    Object.assign(this, { factor, onMove, sliders: new Map(), loaded: null, offsets: new Map() });
     this.list = element("div", { class: "sliders" });
     this.summary = element("summary", {}, "Move within");
     this.reset = element("button", { class: "quiet", type: "button", onclick: onReset }, "Back to the middle");
@@ -218,7 +218,7 @@ export class FactorCard {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
     this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
-    this.directions = new Directions(factor, atlases.model.version,
+    this.directions = new Directions(factor,
       (dimension, value) => actions.move(factor, dimension, value), () => actions.reset(factor));
     this.any = small("Any", "any", "Draw the value from the weights that were learned", () => actions.any(factor));
     this.hold = small("Hold", "hold", "Keep this factor when the picture is redrawn", () => actions.hold(factor));
@@ -235,7 +235,7 @@ export class FactorCard {
     this.node.dataset.factor = factor.name;
   }
 
-  /** @param {number} drawn component that the picture has; -1 before there is one */
+  /** @param {number} component that the picture has; -1 before there is one */
   update(choice, component) {
     const free = choice.component === null;
     this.values.update(component, free, null);

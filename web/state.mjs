@@ -148,7 +148,7 @@ function readChoice(text) {
   choice.held = parts[3] !== undefined;
   for (const pair of parts[4]?.split(",") ?? []) {
     const [dimension, value] = pair.split(":").map((number) => (number === "" ? NaN : Number(number)));
-    if (!Number.isInteger(dimension) || !(Math.abs(value) <= LARGEST_OFFSET)) return null;
+    if (!Number.isInteger(dimension) || dimension < 0 || !(Math.abs(value) <= LARGEST_OFFSET)) return null;
     if (value !== 0) choice.offsets.set(dimension, value);
   }
   return choice.seed === undefined ? null : choice;
@@ -190,23 +190,25 @@ export function toAddress(state) {
  */
 export function fromAddress(address) {
   const state = initialState();
-  const faults = [];
   const numbers = {};
-  for (const part of address.replace(/^#/, "").split("&")) {
-    if (part === "") continue;
-    const cut = part.indexOf("=");
-    const key = cut < 0 ? part : part.slice(0, cut);
-    const value = cut < 0 ? "" : part.slice(cut + 1);
-    try {
-      if (!readPart(state, numbers, key, value)) faults.push(part);
-    } catch {
-      faults.push(part); // a percent sign that encodes nothing
-    }
-  }
+  const faults = readParts(address.replace(/^#/, ""), (key, value) => readPart(state, numbers, key, value));
   if (numbers.z && numbers.var && numbers.z.length === numbers.var.length) {
     state.upload = { z: numbers.z, logVariance: numbers.var, changes: numbers.edit ?? new Map(), keepOffset: numbers.keep ?? true };
   }
   return { state, faults };
+}
+
+/** Reads `key=value&...`. @param {(key: string, value: string) => boolean} read @returns {string[]} what it refused */
+function readParts(text, read) {
+  return text.split("&").filter((part) => {
+    if (part === "") return false;
+    const cut = part.indexOf("=");
+    try {
+      return !(cut < 0 ? read(part, "") : read(part.slice(0, cut), part.slice(cut + 1)));
+    } catch {
+      return true; // a percent sign that encodes nothing
+    }
+  });
 }
 
 function readPart(state, numbers, key, value) {
@@ -219,11 +221,9 @@ function readPart(state, numbers, key, value) {
       return true;
     case "grid":
       return readGrid(state, value);
-    case "pin": {
-      const { state: pinned, faults } = fromAddress(decodeURIComponent(value));
-      state.pinned = pinned.picture;
-      return faults.length === 0;
-    }
+    case "pin":
+      state.pinned = initialState().picture;
+      return readParts(decodeURIComponent(value), (...part) => readPicturePart(state.pinned, ...part)).length === 0;
     case "z":
     case "var":
       numbers[key] = unpacked(value);
@@ -345,9 +345,9 @@ export function toRequest(picture, model) {
   return { seed: picture.seed, temperature: picture.temperature, factors: Object.fromEntries(factors) };
 }
 
-/** Two pictures' states that make the same pixels have the same key. */
+/** Two pictures' states that make the same pixels have the same key; a model that was read anew makes others. */
 export function pictureKey(picture, model) {
-  return JSON.stringify(toRequest(picture, model));
+  return JSON.stringify([model.version, toRequest(picture, model)]);
 }
 
 /**

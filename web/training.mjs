@@ -9,10 +9,10 @@ const INTERVAL = 2000;
 const SAMPLES = 24;
 const PHASES = { pretrain: "1 networks", initialise: "2 mixtures", joint: "3 joint" };
 
-/** Records of all phases on one axis of steps. @returns {{records: object[], phases: object[]}} */
+/** Records of all phases on one axis of steps, but for lines that could not be read. @returns {{records: object[], phases: object[]}} */
 export function onOneAxis(records) {
   const phases = [];
-  const placed = records.map((record) => {
+  const placed = records.filter((record) => Number.isFinite(record.step)).map((record) => {
     let phase = phases.at(-1);
     if (phase?.phase !== record.phase) {
       const first = phase?.last ?? 0;
@@ -65,7 +65,7 @@ export class TrainingView {
 
   update(state) {
     const looked = state.view === "training" && !document.hidden;
-    if (looked && !this.timer && !this.finished) this.#poll();
+    if (looked && !this.timer && !this.polling && !this.finished) this.#poll();
     if (!looked) {
       clearTimeout(this.timer);
       this.timer = null;
@@ -74,7 +74,7 @@ export class TrainingView {
   }
 
   async #poll() {
-    this.timer = -1; // asked, and not answered yet
+    this.polling = true; // asked, and not answered yet
     try {
       let metrics;
       do {
@@ -87,6 +87,7 @@ export class TrainingView {
     } catch (error) {
       report(error);
     }
+    this.polling = false;
     const looked = this.store.state.view === "training" && !document.hidden;
     this.timer = looked && !this.finished ? setTimeout(() => this.#poll(), INTERVAL) : null;
   }
@@ -162,6 +163,6 @@ export function sentence({ state, phase, step, phase_steps: steps }) {
     waiting: "Waiting for the first metrics",
     running: `Training: ${where}`,
     finished: `Finished after ${where}`,
-    stopped: `Stopped at ${where}; nothing has changed for two minutes`,
+    stopped: `Stopped at ${where}; nothing has changed for five minutes`,
   }[state] ?? state;
 }

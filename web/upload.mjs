@@ -57,7 +57,8 @@ export class UploadView {
     const actions = { choose: (factor, index) => this.#choose(factor, index), undo: (factor) => this.#choose(factor, null) };
     this.cards = model.factors.map((factor) => new CodeCard(factor, atlases, actions));
     replaceCards(byId("code"), this.cards.map((card) => card.node));
-    if (this.file) this.#encode(this.file);
+    const { upload } = this.store.state;
+    if (upload && this.#encodedOf(upload)) this.#encode(this.file, true);
   }
 
   #take(files) {
@@ -65,15 +66,21 @@ export class UploadView {
     this.#encode(files[0]);
   }
 
-  #encode(file) {
+  /** @param {boolean} again by a model that was read anew: the changes and the view stay as they are */
+  #encode(file, again = false) {
     this.uploads.request(async (signal) => {
-      announce("Encoding the image …");
+      if (!again) announce("Encoding the image …");
       const encoded = await encode(await this.#sendable(file), this.scale, signal);
       this.file = file;
       this.encoded = encoded;
       this.original = null;
-      const changes = { z: encoded.z, logVariance: encoded.log_variance, changes: new Map(), keepOffset: true };
-      this.store.set({ ...this.store.state, view: "image", upload: changes });
+      const code = { z: encoded.z, logVariance: encoded.log_variance };
+      const state = this.store.state;
+      if (again) {
+        if (state.upload) this.store.set({ ...state, upload: { ...state.upload, ...code } }, true);
+        return;
+      }
+      this.store.set({ ...state, view: "image", upload: { ...code, changes: new Map(), keepOffset: true } });
       announce(encoded.notice ?? "The image is encoded");
       byId("file").value = "";
     });
@@ -97,7 +104,7 @@ export class UploadView {
 
   #choose(factor, index) {
     const changes = new Map(this.store.state.upload.changes);
-    if (index === null || index === this.original[factor.name]) changes.delete(factor.name);
+    if (index === null || index === this.original?.[factor.name]) changes.delete(factor.name);
     else changes.set(factor.name, factor.components[index].name);
     this.#change({ changes });
   }

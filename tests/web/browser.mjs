@@ -6,7 +6,8 @@ import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
-const DEADLINE = 15000;
+/** Milliseconds to wait for what should come soon; a busy machine may take long. */
+export const DEADLINE = 90000;
 
 /** The browser's path; null where there is none. */
 export function findBrowser() {

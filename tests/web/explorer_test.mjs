@@ -3,12 +3,12 @@
 //   node --test explorer_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, findBrowser, pause } from "./browser.mjs";
+import { Browser, DEADLINE, findBrowser, pause } from "./browser.mjs";
 import { Judge, Portraits } from "./portraits.mjs";
 
 const program = process.env.FACET_PROGRAM;
@@ -171,7 +171,7 @@ test("arrow keys choose along a strip, sliders move within a component", async (
   await browser.until("document.querySelectorAll('#factors [data-factor=style] input[type=range]').length === 4");
   await browser.evaluate("document.querySelector('#factors [data-factor=style] input[type=range]').focus()");
   await changes(() => browser.press("End"));
-  assert.match(await browser.evaluate("location.hash"), /style=long~\d:4/);
+  await browser.until("/style=long~\\d:4/.test(location.hash)");
 });
 
 test("all combinations of two factors, each a button", async () => {
@@ -200,7 +200,7 @@ test("a pinned picture stays beside the present one, with what differs", async (
 async function downloaded(selector) {
   const known = new Set(readdirSync(browser.folder));
   await browser.click(selector);
-  for (let waited = 0; waited < 10000; waited += 50) {
+  for (let waited = 0; waited < DEADLINE; waited += 50) {
     const name = readdirSync(browser.folder).find((candidate) => !known.has(candidate) && candidate.endsWith(".png"));
     if (name) return { name, bytes: readFileSync(join(browser.folder, name)) };
     await pause(50);
@@ -329,6 +329,30 @@ test("curves go on while a run goes on", async () => {
   await stop(other);
 });
 
+test("a model that is saved anew encodes an image again, and leaves its changes and the view as they are", async () => {
+  const saved = join(folder, "saved");
+  const file = join(folder, "portrait.png");
+  const model = join(saved, "model.safetensors");
+  cpSync(run, saved, { recursive: true });
+  rmSync(join(saved, "eval.json")); // while a run goes on, the page asks more often
+  writeFileSync(file, portraits.png(portraits.labels.indexOf(0)));
+  const other = await serve(saved);
+  await browser.open(`${other.address}/#seed=3`);
+  await browser.until(settled);
+  await browser.chooseFile("#file", file);
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  await browser.click("#show-explore");
+  utimesSync(model, new Date(), new Date());
+  await browser.until("performance.getEntriesByType('resource').filter(({ name }) => name.includes('/encode')).length === 2");
+  await pause(300);
+  const address = await browser.evaluate("location.hash");
+  assert.match(address, /edit=glasses:/);
+  assert.doesNotMatch(address, /view=image/);
+  await browser.leave();
+  await stop(other);
+});
+
 test("a page that was opened before there is a model shows it when it comes", async () => {
   const young = join(folder, "young");
   cpSync(run, young, { recursive: true, filter: (path) => path === run || path.endsWith("config.json") });
@@ -344,10 +368,14 @@ test("a page that was opened before there is a model shows it when it comes", as
 
 test("on a phone nothing is cut off and everything can be touched", async () => {
   await browser.resize(390, 844, { phone: true });
-  for (const view of ["explore", "image", "training"]) {
+  const ready = {
+    explore: `${settled} && document.querySelectorAll('#grid .cell').length === 8`,
+    image: "document.querySelectorAll('#code .card').length === 3",
+    training: "document.querySelectorAll('#samples img').length === 24 && document.querySelectorAll('#charts .line').length >= 10",
+  };
+  for (const view of Object.keys(ready)) {
     await browser.open(`${server.address}/#view=${view}&seed=3&grid=glasses,style`);
-    await browser.until("document.getElementById('run').textContent !== ''");
-    await pause(500);
+    await browser.until(ready[view]);
     assert.ok((await browser.evaluate("document.documentElement.scrollWidth")) <= 390, `${view} is wider than a phone`);
     const small = await browser.evaluate(`[...document.querySelectorAll("button, select, summary, input[type=range]")]
       .filter((node) => node.checkVisibility() && node.getBoundingClientRect().height < 43.5)
@@ -359,7 +387,8 @@ test("on a phone nothing is cut off and everything can be touched", async () => 
 
 test("everything that can be used has a name for screen readers", async () => {
   await open("#seed=3&grid=glasses,style&first=2~1:1");
-  await pause(500);
+  await browser.until("document.querySelectorAll('#grid .cell').length === 8");
+  await browser.until("document.querySelectorAll('#factors [data-factor=first] input[type=range]').length === 6");
   const { nodes } = await browser.send("Accessibility.getFullAXTree");
   const roles = ["button", "switch", "radio", "slider", "combobox", "radiogroup", "image"];
   const used = nodes.filter((node) => roles.includes(node.role?.value) && !node.ignored);

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathOf, ticks, valueRange } from "../../web/curves.mjs";
 import {
-  choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, redrawAll, redrawFactor, toAddress,
-  toRequest, toggleHold, unpacked, withChoice,
+  choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, pictureKey, redrawAll, redrawFactor,
+  toAddress, toRequest, toggleHold, unpacked, withChoice,
 } from "../../web/state.mjs";
 import { onOneAxis, progress, sentence, standardNormal } from "../../web/training.mjs";
 
@@ -52,10 +52,16 @@ test("names may hold any sign, also those with a meaning in addresses", () => {
 });
 
 test("what cannot be read is left out and named", () => {
-  const { state, faults } = fromAddress("#seed=-3&t=9&view=nowhere&first=3@x&glasses=with&second=%E0%A4&third=1~0:9&z=!");
-  assert.deepEqual(faults, ["seed=-3", "t=9", "view=nowhere", "first=3@x", "second=%E0%A4", "third=1~0:9", "z=!"]);
+  const { state, faults } = fromAddress("#seed=-3&t=9&view=nowhere&first=3@x&glasses=with&second=%E0%A4&third=1~0:9&fourth=1~-1:2&z=!");
+  assert.deepEqual(faults, ["seed=-3", "t=9", "view=nowhere", "first=3@x", "second=%E0%A4", "third=1~0:9", "fourth=1~-1:2", "z=!"]);
   assert.equal(choiceOf(state.picture, "glasses").component, "with");
   assert.equal(state.picture.seed, initialState().picture.seed);
+});
+
+test("a pinned picture has no pinned one, however deep an address goes", () => {
+  const { state, faults } = fromAddress("pin=".repeat(200000));
+  assert.equal(faults.length, 0);
+  assert.deepEqual([...state.pinned.factors.keys()], ["pin"]);
 });
 
 test("an empty address is the initial state", () => {
@@ -136,9 +142,15 @@ test("numbers are packed as 32-bit floats", () => {
   assert.equal(unpacked(packed([Infinity])), null);
 });
 
+test("the same picture of a model that was read anew is another one", () => {
+  const { picture } = example();
+  assert.equal(pictureKey(picture, { ...model, version: "a" }), pictureKey({ ...picture }, { ...model, version: "a" }));
+  assert.notEqual(pictureKey(picture, { ...model, version: "a" }), pictureKey(picture, { ...model, version: "b" }));
+});
+
 test("phases follow each other on one axis", () => {
   const { records, phases } = onOneAxis([
-    { phase: "pretrain", step: 100 }, { phase: "pretrain", step: 200 },
+    { phase: "pretrain", step: 100 }, { line: 2 }, { phase: "pretrain", step: 200 },
     { phase: "initialise", step: 50 }, { phase: "joint", step: 10 },
   ]);
   assert.deepEqual(records.map((record) => record.at), [100, 200, 250, 260]);
