@@ -48,7 +48,7 @@ torch::Tensor discriminants(const torch::Tensor& whitened, const torch::Tensor& 
   const torch::Tensor spread = (means - points.mean(0)).index_select(0, seen) *
                                counts.index_select(0, seen).sqrt().unsqueeze(1);
   const auto [left, sizes, directions] = torch::linalg_svd(spread, /*full_matrices=*/false);
-  return directions.narrow(0, 0, std::min(limit, seen.size(0) - 1));
+  return directions.narrow(0, 0, std::min({limit, seen.size(0) - 1, directions.size(0)}));
 }
 
 /// Orthonormal rows: `wanted` [F, A] as far as it is not spanned by the rows of `taken`.

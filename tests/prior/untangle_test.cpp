@@ -103,6 +103,24 @@ TEST(Untangle, GivesANamedFactorTheDirectionsThatTellItsValuesApart) {
     EXPECT_LT(agreement(moved.narrow(1, start, 2), scene.truth)[2], 0.05);
 }
 
+TEST(Untangle, TakesMoreValuesThanThereAreActiveDirections) {
+  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  torch::Tensor means = standard_normal(Key(6), {images, 5}, options);
+  means.narrow(1, 2, 3).mul_(1e-4);  // two of five are active
+  const torch::Tensor labels = torch::arange(images).remainder(8);
+  const Coordinates found = untangle(Key(6), means, {{4, 8, labels}, {1, 4, {}}});
+  EXPECT_EQ(found.transform.size(0), 5);
+  EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 5);
+}
+
+TEST(Untangle, APropertyWithOneValueSeenTakesNoDirection) {
+  const Scene scene = mixed_properties(Key(2));
+  torch::Tensor labels = torch::full({images}, -1, torch::kInt64);
+  labels.narrow(0, 0, 10).fill_(1);
+  const Coordinates found = untangle(Key(2), scene.means, {{2, values, labels}, {4, values, {}}});
+  EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 6);
+}
+
 /// Columns of unit variance: a coin toss blurred, rare events, and noise, turned by a rotation.
 torch::Tensor turned_columns(const torch::Tensor& rotation) {
   const auto options = torch::TensorOptions().dtype(torch::kFloat64);
