@@ -29,6 +29,10 @@ NetworkOptions network_for(const ImageShape& shape) {
     options.strides.push_back(2);
     channels = std::max<int64_t>(channels / 2, 16);
   }
+  if (options.channels.empty()) {  // as small as that already
+    options.channels = {channels};
+    options.strides = {1};
+  }
   return options;
 }
 
@@ -41,6 +45,11 @@ double learning_rate(const JudgeOptions& options, int64_t step) {
   const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
   return options.learning_rate * std::min(1.0, 20 * progress) * 0.5 *
          (1 + std::cos(std::numbers::pi * progress));
+}
+
+/// A named factor may have more components than its property has values; those mean nothing.
+int64_t value_count(const FactorOptions& factor) {
+  return static_cast<int64_t>(factor.values.size());
 }
 
 std::vector<size_t> named_factors(const FactorialMixture& prior) {
@@ -71,7 +80,7 @@ torch::Tensor labels_of(const FactorOptions& factor, const ImageSet& images,
   return labels;
 }
 
-/// z with every named factor at a component drawn evenly and the others from the prior, with the
+/// z with every named factor at a value drawn evenly and the others from the prior, with the
 /// components of the named ones, int64 [count, named factors].
 struct MixedDraw {
   torch::Tensor z, components;
@@ -85,7 +94,7 @@ MixedDraw draw_mixed(const Key& key, const FactorialMixture& prior, int64_t coun
     if (prior.factors[i].named()) {
       const torch::Tensor even =
           uniform(factor_key.fold("even"), {count}, posterior.counts.options());
-      chosen = (even * static_cast<double>(prior.factors[i].components)).to(torch::kInt64);
+      chosen = (even * static_cast<double>(value_count(prior.factors[i]))).to(torch::kInt64);
       components.push_back(chosen);
     }
     blocks.push_back(sample_blocks(factor_key.fold("block"), posterior, chosen));
@@ -215,7 +224,7 @@ Judge train_judge(const FactorialMixture& prior, const ImageSet& images,
                   const std::vector<Property>& properties, const JudgeOptions& options) {
   const torch::Tensor labels = named_labels(prior, images, properties);
   std::vector<int64_t> values;
-  for (const size_t i : named_factors(prior)) values.push_back(prior.factors[i].components);
+  for (const size_t i : named_factors(prior)) values.push_back(value_count(prior.factors[i]));
   const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
   Judge judge(shape, values, Key(options.seed).fold("judge network"));
   judge.train(images, labels, options);
@@ -231,20 +240,20 @@ JudgeReport::Factor judge_factor(Judge& judge, Vae& model, size_t index, int64_t
   JudgeReport::Factor result;
   result.name = factor.name;
   result.property = factor.property;
-  for (int64_t value = 0; value < factor.components; ++value) {
+  const int64_t values = value_count(factor);
+  for (int64_t value = 0; value < values; ++value) {
     std::vector<int64_t> fixed(model.prior.size(), -1);
     fixed[index] = value;
     const LatentSample draw =
         sample_latents(key.fold(static_cast<uint64_t>(value)), model.prior, samples, fixed);
     const torch::Tensor judged = judge.judge(decode_pixels(model, draw.z)).select(1, column);
-    const torch::Tensor counts =
-        torch::bincount(judged, {}, factor.components).to(torch::kCPU).contiguous();
+    const torch::Tensor counts = torch::bincount(judged, {}, values).to(torch::kCPU).contiguous();
     const auto* first = counts.data_ptr<int64_t>();
     result.confusion.emplace_back(first, first + counts.numel());
     result.values.push_back(factor.component_name(value));
     result.agreement_by_value.push_back(static_cast<double>(first[value]) /
                                         static_cast<double>(samples));
-    result.agreement += result.agreement_by_value.back() / static_cast<double>(factor.components);
+    result.agreement += result.agreement_by_value.back() / static_cast<double>(values);
   }
   return result;
 }
@@ -271,7 +280,7 @@ JudgeReport judge_samples(Judge& judge, Vae& model, const ImageSet& real,
         judge_factor(judge, model, named[f], column, options.samples, key.fold(f));
     factor.own_accuracy = own[f];
     factor.reconstructed_accuracy = reconstructed[f];
-    all_values += prior.factors[named[f]].components;
+    all_values += value_count(prior.factors[named[f]]);
     report.factors.push_back(std::move(factor));
   }
   const MixedDraw mixed = draw_mixed(key.fold("all"), prior, all_values * options.samples);

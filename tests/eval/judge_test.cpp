@@ -109,6 +109,21 @@ TEST(Judge, AgreesWithAModelThatShowsWhatItIsAskedFor) {
   }
 }
 
+TEST(Judge, AsksForNoComponentBeyondThePropertysValues) {
+  Vae model = lit_model();
+  const torch::Tensor m = torch::tensor({{-3.0}, {3.0}, {0.0}}, torch::kFloat64);
+  model.prior.factors[1].components = 3;
+  model.prior.posteriors[1] = FactorPosterior::from_mean(
+      {m, torch::full_like(m, 100), torch::full_like(m, 100), torch::full_like(m, 25)},
+      torch::full({3}, 100, torch::kFloat64));
+  Judge judge = trained_judge(model);
+  const JudgeReport report =
+      judge_samples(judge, model, lit_images(Key(3), 100), properties, quick_options());
+  EXPECT_EQ(report.factors[0].values, (std::vector<std::string>{"dark", "bright"}));
+  EXPECT_GT(report.factors[0].agreement, 0.97);
+  EXPECT_GT(report.joint_agreement, 0.97);
+}
+
 TEST(Judge, DisagreesWithAModelWhoseComponentsAreSwapped) {
   Vae model = lit_model();
   Judge judge = trained_judge(model);
@@ -198,8 +213,8 @@ TEST(Judge, ValueWithoutALabelIsNeverSeen) {
 }
 
 TEST(Judge, ReadsEveryShapeOfImage) {
-  for (const auto& shape : {ImageShape{1, 16, 16}, ImageShape{3, 28, 28}, ImageShape{1, 64, 40},
-                            ImageShape{3, 64, 64}}) {
+  for (const auto& shape : {ImageShape{1, 4, 4}, ImageShape{1, 16, 16}, ImageShape{3, 28, 28},
+                            ImageShape{1, 64, 40}, ImageShape{3, 64, 64}}) {
     ImageSet images;
     images.labels = torch::arange(24).remainder(2).unsqueeze(1);
     images.pixels = (images.labels.view({24, 1, 1, 1}) * 200)
