@@ -29,7 +29,7 @@ void print_bound(const Evaluation& evaluation) {
 std::string agreement_text(const FactorEvaluation& factor) {
   const PropertyAgreement* best = factor.best();
   if (best == nullptr) return "";
-  if (!factor.property.empty())
+  if (best->property == factor.property)
     return fmt::format("  named {}: accuracy {:.1f} %", best->property, 100 * best->accuracy);
   // A one-to-one matching says little where there are more components than values.
   if (factor.components == best->values)

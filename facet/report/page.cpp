@@ -446,9 +446,10 @@ void Page::factor_table() {
     html_.element(
         "td",
         best == nullptr ? (named ? "named " + factor.property : "–")
-        : named ? fmt::format("named {}: accuracy {}", best->property, percent(best->accuracy))
-                : fmt::format("nearest {}: NMI {}, purity {}", best->property,
-                              decimal(best->nmi, 2), percent(best->purity)),
+        : best->property == factor.property
+            ? fmt::format("named {}: accuracy {}", best->property, percent(best->accuracy))
+            : fmt::format("nearest {}: NMI {}, purity {}", best->property, decimal(best->nmi, 2),
+                          percent(best->purity)),
         {{"class", "left"}});
   }
 }
