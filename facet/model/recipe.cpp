@@ -1,6 +1,7 @@
 #include "facet/model/recipe.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 

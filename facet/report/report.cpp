@@ -1,7 +1,6 @@
 #include "facet/report/report.h"
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -18,18 +17,6 @@ constexpr int64_t kGridLimit = 8, kGridAverage = 100;  // the second is the comm
 constexpr int64_t kComponentLimit = 8, kComponentLimitOfTwo = 16, kComponentAverage = 200;
 constexpr size_t kMostComponentFigures = 12;
 constexpr int64_t kReconstructions = 8;
-
-/// A word of a command line, quoted where the shell would take it apart.
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./:=+,@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 /// "a, b and c".
 std::string listed(const std::vector<std::string>& names) {
@@ -58,7 +45,7 @@ bool mixtures_are_placed(const FactorialMixture& prior) {
 /// Draws the figures of one model; each says how to draw it again.
 class Illustrator {
  public:
-  Illustrator(Vae& model, std::string run) : model_(model), run_(shell_word(run)) {}
+  Illustrator(Vae& model, std::string run) : model_(model), run_(shell_quoted(run)) {}
 
   ReportFigure samples() const {
     return {
@@ -84,7 +71,7 @@ class Illustrator {
         shown.push_back(factor.name);
       } else {
         fixed[i] = heaviest_components(prior.posteriors[i], 1).front();
-        held += " --fix " + shell_word(factor.name + "=" + factor.component_name(fixed[i]));
+        held += " --fix " + shell_quoted(factor.name + "=" + factor.component_name(fixed[i]));
       }
     }
     if (shown.empty()) return std::nullopt;
@@ -109,7 +96,7 @@ class Illustrator {
                         "two factors say.",
                         down, across, kGridAverage),
             fmt::format("facet grid {} --rows {} --cols {} --limit {} --out grid.png", run_,
-                        shell_word(down), shell_word(across), kGridLimit)};
+                        shell_quoted(down), shell_quoted(across), kGridLimit)};
   }
 
   ReportFigure components(size_t factor) const {
@@ -123,7 +110,7 @@ class Illustrator {
                 ? ""
                 : fmt::format("The {} heaviest of {} components.", limit, options.components),
             fmt::format("facet clusters {} --factor {} --limit {} --out clusters.png", run_,
-                        shell_word(options.name), limit)};
+                        shell_quoted(options.name), limit)};
   }
 
   ReportFigure reconstructions(const ImageSet& images, const std::string& split) const {
@@ -240,7 +227,7 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
                     .string();
   report.reproduce = fmt::format(
       "facet train {} --out NEW-RUN",
-      shell_word((std::filesystem::path(options.command_path) / "config.json").string()));
+      shell_quoted((std::filesystem::path(options.command_path) / "config.json").string()));
   report.version = options.version;
   report.config = config;
   report.shape = model.shape();

@@ -1,5 +1,5 @@
 // The report of a run: one HTML file that holds everything, pictures and curves too, and needs no
-// network, no script and no other file. gather_report() measures and draws; report_page() writes
+// network and no other file. gather_report() measures and draws; report_page() writes
 // what it found. A run that is not finished, has no labels or no test images gets the report that
 // can be given, with a word on what is missing.
 #pragma once
