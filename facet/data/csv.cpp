@@ -148,21 +148,4 @@ Table read_csv(const std::filesystem::path& path) {
   return table;
 }
 
-std::string csv_row(const std::vector<std::string>& cells) {
-  // A single empty cell would be a blank line, which readers pass over.
-  if (cells.size() == 1 && cells[0].empty()) return "\"\"\n";
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) line += ',';
-    if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
-      line += cells[i];
-      continue;
-    }
-    line += '"';
-    for (const char c : cells[i]) line.append(c == '"' ? 2 : 1, c);
-    line += '"';
-  }
-  return line += '\n';
-}
-
 }  // namespace facet

@@ -19,7 +19,4 @@ struct Table {
 /// a whole one, a gzip file can.
 Table read_csv(const std::filesystem::path& path);
 
-/// One line of a table with its line end; cells are quoted where they need it.
-std::string csv_row(const std::vector<std::string>& cells);
-
 }  // namespace facet

@@ -62,7 +62,7 @@ KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, in
     nearest = nearest_centres(points, centres);
   }
   counts = torch::bincount(nearest.assignments, {}, clusters);
-  return {centres, nearest.assignments, counts, nearest.distances.mean().item<double>()};
+  return {centres, nearest.assignments, counts};
 }
 
 }  // namespace facet

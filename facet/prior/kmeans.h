@@ -12,7 +12,6 @@ struct KMeans {
   torch::Tensor centres;      ///< [K, D]
   torch::Tensor assignments;  ///< int64 [N]
   torch::Tensor counts;       ///< int64 [K]
-  double mean_squared_error = 0;
 };
 
 /// Clusters the rows of `points` [N, D], N >= 1; with fewer distinct points than K some centres

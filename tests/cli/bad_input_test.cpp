@@ -1,9 +1,6 @@
 // What a user gets for bad input: one line on stderr that opens with "facet: ", exit status 2, and
 // no file made, changed or lost.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <jpeglib.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,43 +11,18 @@
 #include "facet/data/image_file.h"
 #include "facet/data/pack.h"
 #include "tests/cli/run_program.h"
+#include "tests/files.h"
+#include "tests/jpeg.h"
 
 namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string idx_bytes(const std::vector<uint32_t>& shape, const std::string& values) {
-  std::string bytes{'\0', '\0', '\x08', static_cast<char>(shape.size())};
-  for (const uint32_t size : shape)
-    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(size >> shift & 0xff);
-  return bytes + values;
-}
-
-std::string jpeg_bytes(int side) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* buffer = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &buffer, &size);
-  info.image_width = info.image_height = static_cast<JDIMENSION>(side);
-  info.input_components = 3;
-  info.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_start_compress(&info, TRUE);
-  std::vector<JSAMPLE> row(static_cast<size_t>(3 * side));
-  for (int y = 0; y < side; ++y) {
-    for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<JSAMPLE>(7 * i + 31 * size_t(y));
-    JSAMPROW pointer = row.data();
-    jpeg_write_scanlines(&info, &pointer, 1);
-  }
-  jpeg_finish_compress(&info);
-  std::string bytes(reinterpret_cast<char*>(buffer), size);
-  jpeg_destroy_compress(&info);
-  std::free(buffer);
-  return bytes;
+std::string jpeg_bytes(int64_t side) {
+  std::vector<uint8_t> values;
+  for (int64_t i = 0; i < 3 * side * side; ++i) values.push_back(static_cast<uint8_t>(7 * i));
+  return encode_jpeg({}, side, side, values);
 }
 
 /// A folder with good files of every kind, made once; each test works on a copy.
@@ -60,8 +32,8 @@ class BadInput : public testing::Test {
     good_ = new TemporaryFolder;
     const TemporaryFolder& good = *good_;
     write_text(good / "config.json", quick_config(), "test");
-    write_text(good / "images.idx", idx_bytes({3, 16, 16}, std::string(768, 'x')), "test");
-    write_text(good / "labels.idx", idx_bytes({3}, std::string("\x00\x01\x02", 3)), "test");
+    write_text(good / "images.idx", idx_bytes(8, {3, 16, 16}, std::string(768, 'x')), "test");
+    write_text(good / "labels.idx", idx_bytes(8, {3}, std::string("\x00\x01\x02", 3)), "test");
     fs::create_directory(good / "pictures");
     Image image = Image::filled(3, 16, 16, 40);
     for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i * i);
@@ -135,7 +107,7 @@ TEST_F(BadInput, DamagedIdxFiles) {
   expect_refusal(import_idx, {"images.idx", "cut short"});
   put("images.idx", "PK\x03\x04 this is a zip file");
   expect_refusal(import_idx, {"images.idx"});
-  put("images.idx", idx_bytes({4, 16, 16}, std::string(1024, 'x')));
+  put("images.idx", idx_bytes(8, {4, 16, 16}, std::string(1024, 'x')));
   expect_refusal(import_idx, {"labels.idx", "[4]"});
   put("images.idx", "\x1f\x8b\x08");
   expect_refusal(import_idx, {"images.idx", "gzip"});

@@ -9,6 +9,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "tests/files.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -33,12 +34,7 @@ class Safetensors : public testing::Test {
     return read_safetensors(path_, "reading");
   }
   std::string message(const std::string& bytes) {
-    try {
-      read(bytes);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return facet::message([&] { read(bytes); });
   }
   /// What one tensor of one U8 entry is refused with; `data` has 8 bytes.
   std::string entry_message(const std::string& entry) {

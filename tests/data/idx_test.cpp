@@ -22,12 +22,7 @@ class Idx : public testing::Test {
   }
 
   std::string message(const std::string& bytes) {
-    try {
-      read(bytes);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return facet::message([&] { read(bytes); });
   }
 
   void expect_message(const std::string& bytes, const std::string& part) {

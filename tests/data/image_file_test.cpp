@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <jpeglib.h>
 #include <png.h>
 #include <random>
 #include <zlib.h>
@@ -11,6 +10,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "tests/jpeg.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -62,45 +62,6 @@ std::string make_png(const PngKind& kind, int64_t width, std::vector<Bytes> rows
   return bytes;
 }
 
-struct JpegKind {
-  J_COLOR_SPACE color_space = JCS_RGB;
-  bool progressive = false;
-  std::vector<jpeg_scan_info> scans;  ///< an order of scans of one's own
-};
-
-/// A JPEG of good quality from interleaved values, [H, W, inks].
-std::string make_jpeg(const JpegKind& kind, int64_t height, int64_t width, const Bytes& values) {
-  const int inks = static_cast<int>(static_cast<int64_t>(values.size()) / height / width);
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* buffer = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &buffer, &size);
-  info.image_height = static_cast<JDIMENSION>(height);
-  info.image_width = static_cast<JDIMENSION>(width);
-  info.input_components = inks;
-  info.in_color_space = kind.color_space;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 98, TRUE);
-  if (kind.progressive) jpeg_simple_progression(&info);
-  if (!kind.scans.empty()) {
-    info.scan_info = kind.scans.data();
-    info.num_scans = static_cast<int>(kind.scans.size());
-  }
-  jpeg_start_compress(&info, TRUE);
-  while (info.next_scanline < info.image_height) {
-    JSAMPROW row = const_cast<uint8_t*>(values.data() + info.next_scanline * width * inks);
-    jpeg_write_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_compress(&info);
-  std::string bytes(reinterpret_cast<char*>(buffer), size);
-  jpeg_destroy_compress(&info);
-  std::free(buffer);
-  return bytes;
-}
-
 Bytes interleaved(const Image& image) {
   Bytes values;
   for (int64_t row = 0; row < image.height; ++row)
@@ -111,8 +72,8 @@ Bytes interleaved(const Image& image) {
 }
 
 std::string make_jpeg(const Image& image, bool progressive = false) {
-  return make_jpeg({image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB, progressive}, image.height,
-                   image.width, interleaved(image));
+  return encode_jpeg({image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB, progressive}, image.height,
+                     image.width, interleaved(image));
 }
 
 std::string big_endian(uint32_t value) {
@@ -228,7 +189,7 @@ TEST_F(ImageFile, JpegIsReadUpToItsOwnLoss) {
 }
 
 TEST_F(ImageFile, CmykJpegIsRefusedByName) {
-  expect_message(make_jpeg({.color_space = JCS_CMYK}, 8, 8, Bytes(8 * 8 * 4, 50)), "CMYK");
+  expect_message(encode_jpeg({.color_space = JCS_CMYK}, 8, 8, Bytes(8 * 8 * 4, 50)), "CMYK");
 }
 
 TEST_F(ImageFile, OtherFilesAreRefused) {
@@ -306,7 +267,7 @@ TEST_F(ImageFile, HeadersThatPromiseTooMuchAreRefusedBeforeMemoryIsTaken) {
 TEST_F(ImageFile, AJpegThatRepeatsItsScansToWasteTimeIsRefused) {
   const std::vector<jpeg_scan_info> scans = {{1, {0}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 0}};
   const std::string bytes =
-      make_jpeg({.color_space = JCS_GRAYSCALE, .scans = scans}, 16, 16, Bytes(16 * 16, 99));
+      encode_jpeg({.color_space = JCS_GRAYSCALE, .scans = scans}, 16, 16, Bytes(16 * 16, 99));
   ASSERT_NO_THROW(read(bytes));
   const size_t last_scan = bytes.rfind("\xff\xda"), end = bytes.size() - 2;
   std::string repeated = bytes.substr(0, end);

@@ -346,8 +346,6 @@ TEST(KMeans, RecoversSeparatedBlobs) {
     for (int64_t n = 0; n < count; ++n)
       ASSERT_EQ(found.assignments[n].item<int64_t>(), found.assignments[n % blobs].item<int64_t>());
     EXPECT_TRUE(torch::equal(found.counts, torch::full({blobs}, count / blobs, torch::kInt64)));
-    // Ten dimensions of variance 1/4; its sampling error is 5 standard errors of 0.04.
-    EXPECT_NEAR(found.mean_squared_error, 2.5, 0.2);
     for (int64_t k = 0; k < blobs; ++k) {
       const torch::Tensor members = found.assignments.eq(k).nonzero().squeeze(1);
       EXPECT_TRUE(close(found.centres[k], points.index_select(0, members).mean(0), 1e-10, 1e-10));
@@ -358,7 +356,6 @@ TEST(KMeans, RecoversSeparatedBlobs) {
 TEST(KMeans, WithMoreClustersThanPointsPutsEveryCentreOnAPoint) {
   const torch::Tensor points = 3.0 + normal64(Key(34), {3, 2});
   const KMeans found = k_means(Key(35), points, 10, 5);
-  EXPECT_NEAR(found.mean_squared_error, 0, 1e-12);
   EXPECT_EQ(found.counts.sum().item<int64_t>(), 3);
   EXPECT_EQ(found.counts.max().item<int64_t>(), 1);
   const torch::Tensor distance = torch::cdist(found.centres, points);  // [10, 3]
@@ -367,9 +364,8 @@ TEST(KMeans, WithMoreClustersThanPointsPutsEveryCentreOnAPoint) {
 
 TEST(KMeans, OfEqualPointsIsFinite) {
   const KMeans found = k_means(Key(36), torch::ones({20, 3}, torch::kFloat64), 4, 5);
-  EXPECT_TRUE(torch::isfinite(found.centres).all().item<bool>());
+  EXPECT_TRUE(torch::equal(found.centres, torch::ones_like(found.centres))) << found.centres;
   EXPECT_EQ(found.counts.sum().item<int64_t>(), 20);
-  EXPECT_NEAR(found.mean_squared_error, 0, 1e-12);
 }
 
 TEST(KMeans, IsAFunctionOfItsKey) {
