@@ -150,6 +150,8 @@ std::optional<Batches> Trainer::labelled_batches() const {
   labelled.pixels = images_.pixels.index_select(0, known);
   labelled.labels = images_.labels.index_select(0, known);
   labelled.augment = config_.train.joint.augment_labelled;
+  // Softened images are grey; the encoder knows black and white.
+  if (labelled.augment) labelled.binarize_by_draw = config_.data.binarize != "none";
   return Batches(labelled, key_.fold("labelled batches"), config_.train.joint.labelled_batch);
 }
 

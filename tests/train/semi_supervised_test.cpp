@@ -224,6 +224,8 @@ TEST(SemiSupervised, AFewLabelsTeachEveryStep) {
 TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   TemporaryFolder folder;
   Config config = small_config();
+  config.model.factors[1].components = 12;
+  config.train.initialise.images = 8;  // components without any of these are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.revive_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
@@ -240,8 +242,16 @@ TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   for (const auto& parameter : straight.model().named_parameters())
     EXPECT_TRUE(torch::equal(parameter.value(), second.model().named_parameters()[parameter.key()]))
         << parameter.key();
-  EXPECT_TRUE(torch::equal(straight.model().prior.posteriors[0].components.alpha,
-                           second.model().prior.posteriors[0].components.alpha));
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(torch::equal(straight.model().prior.posteriors[i].components.alpha,
+                             second.model().prior.posteriors[i].components.alpha))
+        << i;
+  config.train.joint.revive_every = 0;
+  Trainer without(config, pack, {folder / "without"}, torch::kCPU, false, {});
+  ASSERT_TRUE(without.run());
+  EXPECT_FALSE(torch::equal(straight.model().prior.posteriors[1].counts,
+                            without.model().prior.posteriors[1].counts))
+      << "no component was revived";
 }
 
 TEST(SemiSupervised, NamesThatCannotBeAreRefused) {
