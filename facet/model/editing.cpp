@@ -35,13 +35,26 @@ torch::Tensor move_block(const BlockEncoding& block, const FactorPosterior& post
                         (scale[component] / scale.index_select(0, old));
 }
 
+/// The '=' after a factor's name; names and values may hold further ones.
+size_t end_of_name(const FactorialMixture& prior, const std::string& setting) {
+  const auto is_factor = [&](size_t equals) {
+    return std::any_of(prior.factors.begin(), prior.factors.end(), [&](const auto& factor) {
+      return setting.compare(0, equals, factor.name) == 0;
+    });
+  };
+  const size_t first = setting.find('=');
+  size_t equals = first;
+  while (equals != std::string::npos && !is_factor(equals)) equals = setting.find('=', equals + 1);
+  return equals == std::string::npos ? first : equals;
+}
+
 }  // namespace
 
 std::vector<int64_t> parse_fixed(const FactorialMixture& prior,
                                  const std::vector<std::string>& settings) {
   std::vector<int64_t> fixed(prior.size(), -1);
   for (const std::string& setting : settings) {
-    const size_t equals = setting.find('=');
+    const size_t equals = end_of_name(prior, setting);
     if (equals == std::string::npos)
       throw Error({.doing = "choosing a component",
                    .object = setting,

@@ -45,6 +45,13 @@ TEST(ParseFixed, TakesNamesAndNumbersAndLeavesTheRestFree) {
       << "one component said twice";
 }
 
+TEST(ParseFixed, TakesNamesAndValuesThatHoldAnEqualsSign) {
+  FactorialMixture prior = make_prior();
+  prior.factors[0].name = "a=b";
+  prior.factors[0].values[1] = "c=d";
+  EXPECT_EQ(parse_fixed(prior, {"a=b=c=d", "hair=3"}), (std::vector<int64_t>{1, 3, -1}));
+}
+
 TEST(ParseFixed, RefusesWhatCannotBe) {
   const struct {
     std::vector<std::string> settings;
