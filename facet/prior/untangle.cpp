@@ -242,9 +242,6 @@ Directions named_directions(const torch::Tensor& whitened, const std::vector<Blo
 /// Turns what is left and gives it to the blocks without labels.
 void add_free_directions(const Key& key, const torch::Tensor& whitened,
                          const std::vector<BlockPlan>& blocks, Directions& directions) {
-  torch::Tensor rows = directions.left;
-  if (rows.size(0) == 0) return;
-  rows = clustered_rotation(whitened.matmul(rows.t())).matmul(rows);
   std::vector<size_t> free;
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < blocks.size(); ++i)
@@ -252,6 +249,9 @@ void add_free_directions(const Key& key, const torch::Tensor& whitened,
       free.push_back(i);
       sizes.push_back(blocks[i].dimensions);
     }
+  torch::Tensor rows = directions.left;
+  if (free.empty() || rows.size(0) == 0) return;
+  rows = clustered_rotation(whitened.matmul(rows.t())).matmul(rows);
   const auto groups = group_dimensions(pairwise_dependence(whitened.matmul(rows.t())), sizes);
   std::vector<int64_t> order, components;
   sizes.clear();
