@@ -52,6 +52,12 @@ Split parse_split(const std::string& name) {
   return static_cast<Split>(found - split_names.begin());
 }
 
+std::vector<Split> parse_splits(const std::vector<std::string>& names) {
+  std::vector<Split> splits;
+  for (const std::string& name : names) splits.push_back(parse_split(name));
+  return splits;
+}
+
 torch::Tensor Pack::indices(const std::vector<Split>& splits) const {
   torch::Tensor member = torch::zeros({count()}, torch::kBool);
   std::vector<std::string> names;

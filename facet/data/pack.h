@@ -22,6 +22,7 @@ enum class Split : uint8_t { train = 0, valid = 1, test = 2 };
 inline const std::vector<std::string> split_names = {"train", "valid", "test"};
 /// "train", "valid" or "test"; an Error for other words.
 Split parse_split(const std::string& name);
+std::vector<Split> parse_splits(const std::vector<std::string>& names);
 
 struct ImageShape {
   int64_t channels = 0, height = 0, width = 0;

@@ -295,8 +295,7 @@ JudgeReport judge_model(Vae& model, const Pack& pack, const DataOptions& data, S
   // Decoded means are grey, and so are the images that the judge learns to read.
   DataOptions grey = data;
   grey.binarize = "none";
-  std::vector<Split> splits;
-  for (const std::string& name : data.train_splits) splits.push_back(parse_split(name));
+  const std::vector<Split> splits = parse_splits(data.train_splits);
   const torch::Device device = model.device();
   Judge judge =
       train_judge(model.prior, select_images(pack, splits, grey, seen_labels_only, device),

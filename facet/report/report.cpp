@@ -26,12 +26,6 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<Split> training_splits(const DataOptions& options) {
-  std::vector<Split> splits;
-  for (const std::string& name : options.train_splits) splits.push_back(parse_split(name));
-  return splits;
-}
-
 bool has_split(const Pack& pack, Split split) {
   return pack.split.eq(static_cast<int64_t>(split)).any().item<bool>();
 }
@@ -167,7 +161,7 @@ void draw_mixtures(RunReport& report, Vae& model, const Illustrator& illustrator
 }
 
 void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
-  const std::vector<Split> trained = training_splits(report.config.data);
+  const std::vector<Split> trained = parse_splits(report.config.data.train_splits);
   const auto is_unseen = [&](Split split) {
     return has_split(pack, split) &&
            std::find(trained.begin(), trained.end(), split) == trained.end();
@@ -192,7 +186,7 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
 /// The share of training images whose label of the property training saw.
 std::map<std::string, double> known_shares(const Config& config, const Pack& pack) {
   const ImageSet images =
-      select_images(pack, training_splits(config.data), config.data, true, torch::kCPU);
+      select_images(pack, parse_splits(config.data.train_splits), config.data, true, torch::kCPU);
   std::map<std::string, double> shares;
   for (size_t p = 0; p < pack.properties.size(); ++p)
     shares[pack.properties[p].name] = images.labels.select(1, static_cast<int64_t>(p))
@@ -232,7 +226,7 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
   report.config = config;
   report.shape = model.shape();
   report.network_parameters = model.network_parameters();
-  report.training_images = pack.indices(training_splits(config.data)).size(0);
+  report.training_images = pack.indices(parse_splits(config.data.train_splits)).size(0);
   const TrainOptions& train = config.train;
   report.log = read_training_log(folder.metrics(),
                                  {train.pretrain.steps, train.initialise.steps, train.joint.steps});

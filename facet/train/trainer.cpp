@@ -17,12 +17,6 @@ namespace facet {
 
 namespace {
 
-std::vector<Split> parse_splits(const std::vector<std::string>& names) {
-  std::vector<Split> splits;
-  for (const std::string& name : names) splits.push_back(parse_split(name));
-  return splits;
-}
-
 std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, torch::Device device) {
   const auto& trained = config.data.train_splits;
   const bool trained_on = std::find(trained.begin(), trained.end(), "valid") != trained.end();
