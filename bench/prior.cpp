@@ -36,12 +36,13 @@ BENCHMARK(TermsAndGradient)->Arg(64)->Arg(512)->Arg(4096)->Unit(benchmark::kMill
 
 void NaturalGradientStep(benchmark::State& state) {
   Case c(state.range(0));
+  const auto rho = torch::full({}, 0.001, torch::kFloat64);
   for (auto _ : state) {
     const auto responsibilities = facet::e_step(c.block, c.mixture.posteriors[0], {});
     facet::natural_step(c.mixture.posteriors[0],
                         facet::conjugate_posterior(facet::statistics(c.block, responsibilities),
                                                    781.25, c.mixture.hyperprior),
-                        0.001);
+                        rho);
   }
 }
 BENCHMARK(NaturalGradientStep)->Arg(64)->Arg(512)->Arg(4096)->Unit(benchmark::kMillisecond);

@@ -33,6 +33,9 @@ inline torch::Tensor normal64(const Key& key, torch::IntArrayRef shape) {
   return standard_normal(key, shape, torch::kFloat64);
 }
 
+/// One float64 number, as a step's numbers are.
+inline torch::Tensor number(double value) { return torch::full({}, value, torch::kFloat64); }
+
 /// Blocks with means of unit spread and variances around 1/2.
 inline BlockEncoding random_block(const Key& key, int64_t images, int64_t dimensions) {
   return {normal64(key.fold("mean"), {images, dimensions}),

@@ -1,5 +1,7 @@
 #include "facet/core/random.h"
 
+#include <stdexcept>
+
 #include <ATen/CPUGeneratorImpl.h>
 
 namespace facet {
@@ -13,7 +15,16 @@ Key Key::fold(std::string_view purpose) const {
   return fold(hash);
 }
 
+Key Key::at(const torch::Tensor& counter) const {
+  if (counter.device().is_cpu()) return fold(static_cast<uint64_t>(counter.item<int64_t>()));
+  Key key = *this;
+  key.counter_ = counter;
+  return key;
+}
+
 torch::Generator Key::generator(torch::Device device) const {
+  if (counter_.defined())
+    throw std::logic_error("a generator is made on the host, a key's counter is on the card");
   // Not a clone on the CPU: LibTorch never frees those, and 2.5 kB a draw adds up over a run.
   if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(state_);
   torch::Generator generator = at::globalContext().defaultGenerator(device).clone();

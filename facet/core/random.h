@@ -15,12 +15,22 @@ class Key {
   explicit Key(uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15ULL)) {}
 
   /// A key for one purpose: key.fold("noise"), or for one step: key.fold(step).
-  Key fold(uint64_t number) const { return Key(state_ ^ mix(number + 0x632be59bd9b4e019ULL)); }
+  Key fold(uint64_t number) const {
+    Key key(state_ ^ mix(number + 0x632be59bd9b4e019ULL));
+    key.counter_ = counter_;
+    return key;
+  }
   Key fold(std::string_view purpose) const;
+  /// A key for the step that `counter` (int64, one number) counts. On the CPU it is fold(counter);
+  /// a number on a card is read by the draws themselves, each time that they run, so that a
+  /// recorded step draws anew.
+  Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }
+  /// The number on a card that draws also depend on; undefined without one.
+  const torch::Tensor& counter() const { return counter_; }
 
-  /// A generator on `device` whose numbers depend on nothing but this key.
+  /// A generator on `device` whose numbers depend on nothing but this key, which has no counter.
   torch::Generator generator(torch::Device device = torch::kCPU) const;
 
  private:
@@ -32,6 +42,7 @@ class Key {
   }
 
   uint64_t state_;
+  torch::Tensor counter_;
 };
 
 torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,

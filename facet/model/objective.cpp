@@ -58,7 +58,7 @@ torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
                          const ObjectiveWeights& weights) {
   const torch::Tensor loss =
       -(terms.reconstruction.mean() - weights.kl_z * terms.kl_z().mean() - terms.kl_r().mean());
-  if (weights.labels == 0.0 || !labels.defined()) return loss;
+  if (!weights.labels.defined() || !labels.defined()) return loss;
   return loss + weights.labels * label_loss(terms.factors, labels, weights.values);
 }
 

@@ -31,10 +31,10 @@ BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& 
 BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
                        const torch::Tensor& x, const torch::Tensor& labels, const Key& noise);
 
-/// Weights of the terms of the training objective.
+/// Weights of the terms of the training objective, each one float64 number on the model's device.
 struct ObjectiveWeights {
-  double kl_z = 1.0;    ///< of KL[z] (eq:elbo:b)
-  double labels = 0.0;  ///< Delta of eq:semi-sup
+  torch::Tensor kl_z;    ///< of KL[z] (eq:elbo:b)
+  torch::Tensor labels;  ///< Delta of eq:semi-sup; undefined leaves the term away
   /// How much each value of a named factor counts in the cross-entropy, [K]; undefined for free
   /// ones.
   std::vector<torch::Tensor> values;

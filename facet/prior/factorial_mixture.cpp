@@ -57,7 +57,7 @@ void Hyperprior::visit(OptionVisitor& visitor) {
 
 NormalGamma Hyperprior::normal_gamma(torch::Device device) const {
   const auto scalar = [&](double value) {
-    return torch::tensor(value, torch::TensorOptions().dtype(torch::kFloat64).device(device));
+    return torch::full({}, value, torch::TensorOptions().dtype(torch::kFloat64).device(device));
   };
   return {scalar(m0), scalar(s0), scalar(a0), scalar(b0)};
 }
@@ -70,6 +70,14 @@ FactorPosterior FactorPosterior::to(torch::Device device) const {
   return {{components.log_alpha.to(device), components.alpha.to(device),
            components.alpha_mu.to(device), components.alpha_mu2.to(device)},
           counts.to(device)};
+}
+
+void FactorPosterior::assign(const FactorPosterior& other) {
+  components.log_alpha.copy_(other.components.log_alpha);
+  components.alpha.copy_(other.components.alpha);
+  components.alpha_mu.copy_(other.components.alpha_mu);
+  components.alpha_mu2.copy_(other.components.alpha_mu2);
+  counts.copy_(other.counts);
 }
 
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
@@ -157,7 +165,8 @@ FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double s
           c0 + counts};
 }
 
-void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum, double rho) {
+void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
+                  const torch::Tensor& rho) {
   posterior.components.log_alpha.lerp_(optimum.components.log_alpha, rho);
   posterior.components.alpha.lerp_(optimum.components.alpha, rho);
   posterior.components.alpha_mu.lerp_(optimum.components.alpha_mu, rho);

@@ -64,6 +64,8 @@ struct FactorPosterior {
   NormalGamma mean() const { return to_mean(components); }
   FactorParameters parameters() const { return {mean(), counts}; }
   FactorPosterior to(torch::Device device) const;
+  /// Takes the numbers of another one of the same size; the tensors stay where they are.
+  void assign(const FactorPosterior& other);
 };
 
 /// What the encoder says of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
@@ -124,8 +126,10 @@ FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& res
 FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,
                                     const Hyperprior& hyperprior);
 
-/// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*.
-void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum, double rho);
+/// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*, where rho is one float64
+/// number on the posterior's device.
+void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
+                  const torch::Tensor& rho);
 
 /// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);

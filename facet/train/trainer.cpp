@@ -266,7 +266,7 @@ void Trainer::natural_gradient_step(const std::vector<BlockEncoding>& blocks,
     natural_step(posterior,
                  conjugate_posterior(statistics(blocks[i], responsibilities), scale,
                                      model_->prior.hyperprior),
-                 rho);
+                 torch::full({}, rho, posterior.counts.options()));
   }
 }
 
@@ -311,9 +311,13 @@ void Trainer::joint_step() {
   }
   const BoundTerms terms = bound_terms(*model_, parameters, x, labels, step_key());
   const torch::Tensor kl_z = terms.kl_z(), kl_r = terms.kl_r();
-  torch::Tensor loss = batch_loss(terms, labels,
-                                  {joint.kl_weight.at(progress_.step, joint.steps),
-                                   supervised && !labelled_ ? label_weight : 0.0, value_weights_});
+  const auto number = [&](double value) {
+    return torch::full({}, value, progress_.sums.options());
+  };
+  torch::Tensor loss = batch_loss(
+      terms, labels,
+      {number(joint.kl_weight.at(progress_.step, joint.steps)),
+       supervised && !labelled_ ? number(label_weight) : torch::Tensor(), value_weights_});
   if (supervised && labelled_) loss = loss + label_weight * labelled_batch_loss(parameters);
   // The hyperprior's lines matter for parameters that move by first-order gradients.
   for (size_t i = 0; supervised && i < parameters.size(); ++i) {

@@ -40,6 +40,16 @@ TEST(Key, FoldsAndSeedsDiffer) {
   EXPECT_EQ(Key(1).fold("noise").value(), Key(1).fold("noise").value());
 }
 
+TEST(Key, AStepCountedInATensorIsTheSameAsANumber) {
+  const Key key = Key(3).fold("joint");
+  torch::Tensor step = torch::full({}, 41, torch::kInt64);
+  const Key counted = key.at(step);
+  step += 1;
+  EXPECT_EQ(counted.value(), key.fold(41).value()) << "the number of the time it was asked";
+  EXPECT_EQ(key.at(step).value(), key.fold(42).value());
+  EXPECT_EQ(key.at(step).fold("noise").value(), key.fold(42).fold("noise").value());
+}
+
 TEST(Key, NeighbouringStepsAreUncorrelated) {
   const Key key(3);
   const int64_t count = 40000;

@@ -63,7 +63,7 @@ void check_factor(const Json& factor, const Hyperprior& hyperprior, double image
   const double scale = images / static_cast<double>(labels.numel());
   natural_step(posterior,
                conjugate_posterior(statistics(block, terms.responsibilities), scale, hyperprior),
-               rho);
+               torch::full({}, rho, torch::kFloat64));
   const NormalGamma stepped = posterior.mean();
   const Json& expected = factor["natural_step"];
   EXPECT_TRUE(agrees(stepped.m, expected["m"]));

@@ -166,7 +166,8 @@ TEST(NaturalStep, OfSizeOneOnAllImagesIsTheConjugatePosterior) {
   const BlockEncoding block = random_block(Key(16), images, dimensions);
   FactorPosterior posterior = random_posterior(Key(17), components, dimensions);
   const torch::Tensor gamma = e_step(block, posterior, {});
-  natural_step(posterior, conjugate_posterior(statistics(block, gamma), 1.0, hyperprior), 1.0);
+  natural_step(posterior, conjugate_posterior(statistics(block, gamma), 1.0, hyperprior),
+               number(1.0));
   const NormalGamma actual = posterior.mean();
 
   // The textbook's update for weighted observations: count, weighted mean, spread around it.
@@ -197,7 +198,7 @@ TEST(NaturalStep, IsTheConvexCombinationOfNaturalParameters) {
   FactorPosterior posterior = random_posterior(Key(18), 4, 3);
   const FactorPosterior before = random_posterior(Key(18), 4, 3);
   const FactorPosterior optimum = random_posterior(Key(19), 4, 3);
-  natural_step(posterior, optimum, 0.3);
+  natural_step(posterior, optimum, number(0.3));
   const auto mixed = [](const torch::Tensor& from, const torch::Tensor& to) {
     return 0.7 * from + 0.3 * to;
   };
@@ -221,7 +222,7 @@ TEST(NaturalStep, ConvergesToTheOptimumOfTheWholeBound) {
   };
   double previous = bound(posterior);
   for (int step = 0; step < 20; ++step) {
-    natural_step(posterior, optimum, 0.3);
+    natural_step(posterior, optimum, number(0.3));
     const double now = bound(posterior);
     EXPECT_GT(now, previous);
     previous = now;
@@ -248,7 +249,8 @@ TEST(NaturalStep, KeepsTheRatePositiveForAHundredMillionImages) {
   FactorPosterior posterior = random_posterior(Key(23), 2, 3);
   for (int step = 0; step < 200; ++step) {
     const torch::Tensor gamma = torch::full({64, 2}, 0.5, torch::kFloat64);
-    natural_step(posterior, conjugate_posterior(statistics(block, gamma), images / 64, {}), 0.1);
+    natural_step(posterior, conjugate_posterior(statistics(block, gamma), images / 64, {}),
+                 number(0.1));
   }
   const torch::Tensor b = posterior.mean().b;
   ASSERT_GT(b.min().item<double>(), 0);
@@ -415,7 +417,7 @@ int64_t living_after_training(const BlockEncoding& block, FactorPosterior poster
     natural_step(posterior,
                  conjugate_posterior(statistics(batch, e_step(batch, posterior, {})),
                                      static_cast<double>(images) / 64, {}),
-                 0.01 * std::pow(1 + static_cast<double>(step) / 2000, -0.7));
+                 number(0.01 * std::pow(1 + static_cast<double>(step) / 2000, -0.7)));
   }
   return e_step(block, posterior, {}).sum(0).gt(1).sum().item<int64_t>();
 }

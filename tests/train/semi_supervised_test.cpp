@@ -65,7 +65,7 @@ struct Objective {
                                                       model.prior.posteriors[1].parameters()};
     const BoundTerms terms = bound_terms(model, parameters, x, labels, Key(5));
     const ObjectiveWeights weights{
-        3.0, 20.0, {torch::tensor({0.7, 1.6}, torch::kFloat64), torch::Tensor()}};
+        number(3.0), number(20.0), {torch::tensor({0.7, 1.6}, torch::kFloat64), torch::Tensor()}};
     const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperprior);
     return batch_loss(terms, labels, weights) + (kl.components.sum() + kl.weights) / 100.0;
   }
