@@ -1,0 +1,51 @@
+// Streams and recorded steps on a card. A step of training is some hundred small kernels; recorded
+// once as a CUDA graph, it is one launch that the host does not wait for. Without CUDA
+// (step_graph_absent.cpp) there are no streams, and every step is done as it is written.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include <torch/torch.h>
+
+namespace facet::cuda {
+
+/// While it lives, what this thread does on `device` goes to a stream of its own, after everything
+/// that was asked for before; what is asked for afterwards waits for it. Nothing for the CPU.
+class StreamScope {
+ public:
+  explicit StreamScope(torch::Device device);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Bytes of a card's memory that nobody has taken.
+int64_t free_memory(torch::Device device);
+
+/// The recorded steps of one learner, one for each kind of step. The first steps of a kind are done
+/// as they are written, so that whatever LibTorch makes on first use is there; then the step is
+/// recorded, which computes nothing, and from there on it is replayed.
+class StepGraphs {
+ public:
+  explicit StepGraphs(torch::Device device);
+  ~StepGraphs();
+  StepGraphs(const StepGraphs&) = delete;
+  StepGraphs& operator=(const StepGraphs&) = delete;
+
+  /// One step of a kind. `body` must be the same work for every step of the kind: it reads and
+  /// writes tensors that stay where they are, never waits for the card, and changes nothing on the
+  /// host but tensors that it makes anew. On the CPU it is simply called.
+  void step(int64_t kind, const std::function<void()>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace facet::cuda

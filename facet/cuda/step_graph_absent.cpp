@@ -1,0 +1,21 @@
+// What stands in for step_graph.cpp in builds without CUDA.
+#include <stdexcept>
+
+#include "facet/cuda/step_graph.h"
+
+namespace facet::cuda {
+
+struct StreamScope::State {};
+StreamScope::StreamScope(torch::Device) {}
+StreamScope::~StreamScope() = default;
+
+int64_t free_memory(torch::Device) {
+  throw std::logic_error("the memory of a card, in a build without CUDA");
+}
+
+struct StepGraphs::State {};
+StepGraphs::StepGraphs(torch::Device) {}
+StepGraphs::~StepGraphs() = default;
+void StepGraphs::step(int64_t, const std::function<void()>& body) { body(); }
+
+}  // namespace facet::cuda
