@@ -1,0 +1,27 @@
+# Our kernels (FACET_CUDA): files of their own, compiled by nvcc, that never see LibTorch. LibTorch's CMake adds
+# flags for every card that it was built for to all CUDA code; ours is built for the cards named here.
+set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "Cards to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
+
+macro(facet_enable_cuda)
+  include(CheckLanguage)
+  find_program(FACET_NVCC nvcc PATHS ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+  if(FACET_NVCC AND NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${FACET_NVCC})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${FACET_CUDA_ARCHITECTURES})
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(FATAL_ERROR "FACET_CUDA is on, but no working nvcc was found on PATH or in /usr/local/cuda/bin: "
+                        "install the CUDA toolkit or set CUDACXX to its nvcc")
+  endif()
+  enable_language(CUDA)
+endmacro()
+
+# The kernels as object files, to become part of the library.
+function(facet_add_kernels)
+  add_library(facet_kernels OBJECT ${ARGN})
+  set_target_properties(facet_kernels PROPERTIES
+    CUDA_ARCHITECTURES "${FACET_CUDA_ARCHITECTURES}" CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
+  target_include_directories(facet_kernels PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(facet_kernels PRIVATE -lineinfo -Xcompiler=-Wall,-Wextra)
+endfunction()

@@ -1,0 +1,29 @@
+// Adam's step and the gradient's length over flat float32 buffers on a card. What changes with time
+// is read from the card, so that a recorded step can be replayed.
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+namespace facet::cuda {
+
+struct AdamSettings {
+  double beta1, beta2, epsilon;
+  double largest_gradient_norm;  ///< 0 leaves the gradient as it is
+  const double* learning_rate;   ///< on the card
+  const int64_t* step;           ///< on the card, counted from 1
+  const double* norm;  ///< on the card, the gradient's length; may be null without a largest
+};
+
+/// One step in place. `shadow` receives the new parameters as bfloat16 and may be null.
+void adam_step(float* parameters, const float* gradients, float* first, float* second,
+               uint16_t* shadow, int64_t count, const AdamSettings& settings, cudaStream_t stream);
+
+/// How many numbers gradient_norm needs room for.
+int64_t norm_partials();
+
+/// The Euclidean length of `gradients`, in two launches.
+void gradient_norm(const float* gradients, int64_t count, double* partials, double* norm,
+                   cudaStream_t stream);
+
+}  // namespace facet::cuda
