@@ -19,6 +19,7 @@
 namespace facet {
 
 /// Each adds one command to the program; its callback does the work.
+void add_bench_command(CLI::App& program);
 void add_clusters_command(CLI::App& program);
 void add_edit_command(CLI::App& program);
 void add_eval_command(CLI::App& program);
@@ -29,6 +30,7 @@ void add_reconstruct_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_sample_command(CLI::App& program);
 void add_serve_command(CLI::App& program);
+void add_sweep_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 
 /// Adds `--device auto|cpu|cuda`.

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", "facet " FACET_VERSION);
   program.require_subcommand(1);
   facet::add_train_command(program);
+  facet::add_sweep_command(program);
   facet::add_eval_command(program);
   facet::add_sample_command(program);
   facet::add_grid_command(program);
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   facet::add_serve_command(program);
   facet::add_import_command(program);
   facet::add_info_command(program);
+  facet::add_bench_command(program);
   facet::use_all_processors();
   try {
     program.parse(argc, argv);

@@ -9,13 +9,13 @@
 
 namespace facet {
 
-namespace {
-
 std::string duration_text(double seconds) {
   const auto whole = static_cast<int64_t>(std::lround(seconds));
   if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
   return whole >= 60 ? fmt::format("{}m{:02}s", whole / 60, whole % 60) : fmt::format("{}s", whole);
 }
+
+namespace {
 
 std::string living_text(const StepReport& report) {
   std::string text;
@@ -23,6 +23,8 @@ std::string living_text(const StepReport& report) {
     text += fmt::format("{}{}/{}", text.empty() ? "" : " ", factor.living, factor.components);
   return text;
 }
+
+}  // namespace
 
 std::string terms_text(const StepReport& report) {
   std::string text;
@@ -38,7 +40,24 @@ std::string terms_text(const StepReport& report) {
   return text;
 }
 
-}  // namespace
+double StepRate::per_second(const StepReport& report) {
+  const auto now = std::chrono::steady_clock::now();
+  if (report.phase != phase_) {
+    phase_ = report.phase;
+    start_ = now;
+    first_step_ = report.step;
+  }
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  const auto done = static_cast<double>(report.step - first_step_);
+  return done > 0 && elapsed > 0 ? done / elapsed : 0;
+}
+
+std::string StepRate::text(const StepReport& report) {
+  const double rate = per_second(report);
+  if (rate == 0) return "";
+  return fmt::format("  {:.{}f} steps/s, {} left", rate, rate < 10 ? 1 : 0,
+                     duration_text(static_cast<double>(report.phase_steps - report.step) / rate));
+}
 
 ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDOUT_FILENO) != 0) {
   winsize size{};
@@ -59,21 +78,11 @@ void ProgressDisplay::line(const std::string& text, bool passing) {
 
 void ProgressDisplay::report(const StepReport& report) {
   const auto now = Clock::now();
-  if (report.phase != phase_) {  // rates are measured from a phase's first report on
+  if (report.phase != phase_) {
     phase_ = report.phase;
-    phase_start_ = now;
-    first_step_ = report.step;
     last_plain_ = {};
   }
-  const double elapsed = std::chrono::duration<double>(now - phase_start_).count();
-  const auto done = static_cast<double>(report.step - first_step_);
-  std::string rate;
-  if (done > 0 && elapsed > 0) {
-    const double per_second = done / elapsed;
-    rate = fmt::format(
-        "  {:.{}f} steps/s, {} left", per_second, per_second < 10 ? 1 : 0,
-        duration_text(static_cast<double>(report.phase_steps - report.step) / per_second));
-  }
+  const std::string rate = rate_.text(report);
   const double share = static_cast<double>(report.step) /
                        static_cast<double>(std::max<int64_t>(1, report.phase_steps));
   if (terminal_) {

@@ -8,6 +8,26 @@
 
 namespace facet {
 
+/// "3m20s".
+std::string duration_text(double seconds);
+
+/// "elbo -92.1 = -80.2 - 8.2 - 3.7  living 61/64": what a report says of the bound.
+std::string terms_text(const StepReport& report);
+
+/// Steps a second, measured from the first report of a phase on.
+class StepRate {
+ public:
+  /// "  12 steps/s, 3m20s left"; empty at a phase's first report.
+  std::string text(const StepReport& report);
+
+ private:
+  double per_second(const StepReport& report);  ///< 0 where it cannot be told yet
+
+  std::chrono::steady_clock::time_point start_;
+  Phase phase_ = Phase::done;
+  int64_t first_step_ = 0;
+};
+
 class ProgressDisplay {
  public:
   ProgressDisplay();
@@ -29,9 +49,9 @@ class ProgressDisplay {
   bool terminal_;
   int columns_ = 80;
   bool pending_ = false;  ///< a redrawn line is on the screen
-  Clock::time_point phase_start_, last_plain_;
+  StepRate rate_;
+  Clock::time_point last_plain_;
   Phase phase_ = Phase::done;
-  int64_t first_step_ = 0;
 };
 
 }  // namespace facet

@@ -1,16 +1,12 @@
 // `facet train CONFIG --out RUN`: trains, shows how it goes, and ends with the bound on the test
 // split, a sheet of samples, and where everything is.
-#include <csignal>
-
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/run_end.h"
 #include "cli/server_process.h"
 #include "facet/core/error.h"
-#include "facet/core/file.h"
-#include "facet/data/image_file.h"
-#include "facet/report/figures.h"
 #include "facet/train/trainer.h"
 
 namespace facet {
@@ -24,17 +20,6 @@ struct TrainArguments {
   int serve_port = 0;
   bool serve = false;
 };
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// The first Ctrl-C asks the trainer to save and stop; a second one ends the program at once.
-void install_interrupt_handler() {
-  std::signal(SIGINT, [](int signal) {
-    interrupted = 1;
-    std::signal(signal, SIG_DFL);
-  });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
-}
 
 /// All options as a Markdown page: docs/config.md is this text.
 void describe_config() {
@@ -61,45 +46,24 @@ Config config_of(const TrainArguments& arguments) {
                    .object = arguments.output,
                    .found = "no config",
                    .expected = "facet train CONFIG.json --out RUN, or --resume"});
-    Config config = read_config(arguments.config, arguments.settings);
-    if (!config.data.pack.empty())
-      config.data.pack = std::filesystem::absolute(config.data.pack).lexically_normal().string();
-    return config;
+    return with_absolute_pack(read_config(arguments.config, arguments.settings));
   }
   const RunFolder folder = RunFolder::open(arguments.output);
   Config saved = read_config(folder.config());
   // A pack may have moved; what the run was trained on is checked by its shape and value names.
   for (const std::string& setting : arguments.settings)
-    if (setting.rfind("data.pack=", 0) == 0)
-      saved.data.pack = std::filesystem::absolute(setting.substr(10)).lexically_normal().string();
+    if (setting.rfind("data.pack=", 0) == 0) saved.data.pack = setting.substr(10);
+  saved = with_absolute_pack(saved);
   if (arguments.config.empty() && arguments.settings.empty()) return saved;
-  Config given = arguments.config.empty() ? read_config(folder.config(), arguments.settings)
-                                          : read_config(arguments.config, arguments.settings);
-  given.data.pack = saved.data.pack;
-  // Value names are the run's own: training took them from the data.
-  for (size_t i = 0; i < std::min(given.model.factors.size(), saved.model.factors.size()); ++i)
-    given.model.factors[i].values = saved.model.factors[i].values;
-  if (const std::string difference = first_difference(saved, given); !difference.empty())
+  const Config given = arguments.config.empty() ? read_config(folder.config(), arguments.settings)
+                                                : read_config(arguments.config, arguments.settings);
+  if (const std::string difference = difference_on_resume(saved, given); !difference.empty())
     throw Error({.doing = "resuming the run in",
                  .object = arguments.output,
                  .found = fmt::format("another config ({})", difference),
                  .expected = "the one it was started with",
                  .cause = "leave CONFIG and --set away to resume it as it is"});
   return saved;
-}
-
-void finish_run(Trainer& trainer, const Pack& pack, const Config& config, const RunFolder& folder,
-                torch::Device device) {
-  // The bound is for images that training never saw; a pack without a test split gets the train
-  // one.
-  const bool has_test = pack.split.eq(static_cast<int64_t>(Split::test)).any().item<bool>();
-  const std::string split = has_test ? "test" : "train";
-  const ImageSet images = select_images(pack, {parse_split(split)}, config.data, false, device);
-  const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split, {});
-  write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
-  write_png(folder.samples(), draw(sample_figure(trainer.model(), {})));
-  print_evaluation(evaluation);
-  fmt::print("run       {}\nsamples   {}\n", folder.path.string(), folder.samples().string());
 }
 
 void run_train(const TrainArguments& arguments) {
@@ -113,14 +77,13 @@ void run_train(const TrainArguments& arguments) {
   const RunFolder folder =
       arguments.resume ? RunFolder::open(arguments.output) : RunFolder{arguments.output};
   ProgressDisplay display;
-  install_interrupt_handler();
+  save_on_interrupt();
   Trainer trainer(config, pack, folder, device, arguments.resume,
                   {[&](const StepReport& report) { display.report(report); },
                    [&](const Evaluation& evaluation, const StepReport& report) {
                      display.evaluated(evaluation, report);
                    },
-                   [&](const std::string& sentence) { display.notice(sentence); },
-                   [] { return interrupted != 0; }});
+                   [&](const std::string& sentence) { display.notice(sentence); }, interrupted});
   display.notice(fmt::format("training {} network parameters on {} images, on {}; run folder {}",
                              trainer.model().network_parameters(), trainer.image_count(),
                              device.str(), folder.path.string()));
@@ -133,9 +96,9 @@ void run_train(const TrainArguments& arguments) {
                folder.path.string());
     throw CLI::RuntimeError(130);
   }
-  std::signal(SIGINT, SIG_DFL);  // everything is saved; what follows may be cut short
-  std::signal(SIGTERM, SIG_DFL);
-  finish_run(trainer, pack, config, folder, device);
+  end_on_interrupt();  // everything is saved; what follows may be cut short
+  print_evaluation(finish_run(trainer, pack, config, folder, device));
+  fmt::print("run       {}\nsamples   {}\n", folder.path.string(), folder.samples().string());
 }
 
 }  // namespace

@@ -163,12 +163,11 @@ std::vector<ChartPoint> thin_out(const std::vector<ChartPoint>& points) {
 
 /// "stroke: var(--line-2, #009e73); stroke-dasharray: 7 3".
 std::string line_style(const Chart& chart, size_t index) {
-  const size_t color = index % kColors.size();
   // With many lines neighbours differ by dashes, and so do lines whose colour comes round again.
   const size_t dash =
       chart.lines.size() <= kSolidLines ? 0 : (index + index / kColors.size()) % kDashes.size();
-  return fmt::format("stroke:var(--line-{},{});stroke-dasharray:{}", color, kColors[color],
-                     kDashes[dash]);
+  return fmt::format("stroke:var(--line-{},{});stroke-dasharray:{}", index % kColors.size(),
+                     line_color(index), kDashes[dash]);
 }
 
 /// An SVG path with a new beginning after each gap.
@@ -278,6 +277,8 @@ std::string outside_note(const Chart& chart) {
 }
 
 }  // namespace
+
+const char* line_color(size_t index) { return kColors[index % kColors.size()]; }
 
 std::vector<double> round_ticks(double low, double high, int most) {
   std::vector<double> ticks;

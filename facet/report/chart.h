@@ -34,6 +34,9 @@ struct Chart {
   bool whole = false;
 };
 
+/// The colour of a chart's line as "#0072b2"; the colours come round again.
+const char* line_color(size_t index);
+
 /// At most `most` multiples of 1, 2 or 5 times a power of ten within low..high.
 std::vector<double> round_ticks(double low, double high, int most);
 

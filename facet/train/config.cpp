@@ -79,6 +79,12 @@ Config read_config(const std::filesystem::path& path, const std::vector<std::str
   return config;
 }
 
+Config with_absolute_pack(Config config) {
+  if (!config.data.pack.empty())
+    config.data.pack = std::filesystem::absolute(config.data.pack).lexically_normal().string();
+  return config;
+}
+
 std::string first_difference(const Config& one, const Config& other) {
   const Json first = write_options(one), second = write_options(other);
   // Both have every option, so a patch only replaces values or changes the length of a list.
@@ -93,6 +99,13 @@ std::string first_difference(const Config& one, const Config& other) {
   std::string key = path.substr(1);
   std::replace(key.begin(), key.end(), '/', '.');
   return fmt::format("{}: {}, {}", key, text(first), text(second));
+}
+
+std::string difference_on_resume(const Config& saved, Config given) {
+  given.data.pack = saved.data.pack;
+  for (size_t i = 0; i < std::min(given.model.factors.size(), saved.model.factors.size()); ++i)
+    given.model.factors[i].values = saved.model.factors[i].values;
+  return first_difference(saved, given);
 }
 
 }  // namespace facet

@@ -74,7 +74,14 @@ struct Config {
 Config read_config(const std::filesystem::path& path,
                    const std::vector<std::string>& settings = {});
 
+/// The config with the pack's path made absolute: a run's folder is used from other places too.
+Config with_absolute_pack(Config config);
+
 /// The first option in which two configs differ, as "key: this, that"; empty where they agree.
 std::string first_difference(const Config& one, const Config& other);
+
+/// The same for a run that is to go on, `saved` being its own config: its pack may have moved, and
+/// the names of values are those that training took from the data.
+std::string difference_on_resume(const Config& saved, Config given);
 
 }  // namespace facet

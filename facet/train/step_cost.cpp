@@ -1,0 +1,100 @@
+#include "facet/train/step_cost.h"
+
+#include <algorithm>
+
+namespace facet {
+
+namespace {
+
+/// What one image's way through the networks takes.
+struct NetworkCost {
+  double encoder = 0, decoder = 0;                        ///< operations forward
+  double first_layer = 0;                                 ///< of them the encoder's first layer
+  double encoder_parameters = 0, decoder_parameters = 0;  ///< numbers
+  double activations = 0;                                 ///< numbers that all layers give
+};
+
+NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
+  NetworkCost cost;
+  const auto layers = convolution_layers(model.network, shape);
+  const int64_t values = make_likelihood(model.likelihood)->numbers_per_value();
+  double latents = 0;
+  for (const FactorOptions& factor : model.factors)
+    latents += static_cast<double>(factor.dimensions);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const ConvolutionLayer& layer = layers[i];
+    const auto kernel = static_cast<double>(layer.kernel * layer.kernel);
+    const auto in = static_cast<double>(layer.channels_in),
+               out = static_cast<double>(layer.channels_out);
+    const auto small = static_cast<double>(layer.height_out * layer.width_out),
+               large = static_cast<double>(layer.height_in * layer.width_in);
+    // The decoder's mirror image gives as many pixels as this layer takes; a transposed convolution
+    // multiplies once for every pixel that it takes.
+    const double mirrored = i == 0 ? static_cast<double>(shape.channels * values) : in;
+    cost.encoder += 2 * in * out * kernel * small;
+    cost.decoder += 2 * mirrored * out * kernel * small;
+    if (i == 0) cost.first_layer = cost.encoder;
+    cost.encoder_parameters += out * (in * kernel + 1);
+    cost.decoder_parameters += mirrored * (out * kernel + 1);
+    cost.activations += out * small + mirrored * large;
+  }
+  const ConvolutionLayer& last = layers.back();
+  const auto features = static_cast<double>(last.channels_out * last.height_out * last.width_out);
+  cost.encoder += 2 * features * 2 * latents;
+  cost.decoder += 2 * latents * features;
+  cost.encoder_parameters += 2 * latents * (features + 1);
+  cost.decoder_parameters += features * (latents + 1);
+  cost.activations += 3 * latents + features;
+  return cost;
+}
+
+/// Numbers of all factors' natural parameters.
+double prior_numbers(const ModelOptions& model) {
+  double numbers = 0;
+  for (const FactorOptions& factor : model.factors)
+    numbers += static_cast<double>(factor.components * (4 * factor.dimensions + 1));
+  return numbers;
+}
+
+}  // namespace
+
+StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int64_t batch) {
+  const auto images = static_cast<double>(batch);
+  const NetworkCost network = network_cost(model, shape);
+  StepCost cost;
+  // Backwards every layer is multiplied twice, for its input and for its weights; the first layer's
+  // input, the image, needs no gradient. Then the moved encoder runs forward once more.
+  cost.network_operations =
+      images * (3 * (network.encoder + network.decoder) - network.first_layer + network.encoder);
+  // Two matrix products each: the first E-step, its gradient, the second E-step, the statistics.
+  for (const FactorOptions& factor : model.factors)
+    cost.prior_operations +=
+        16 * images * static_cast<double>(factor.components * factor.dimensions);
+  // Float32: weights read forward and backward, gradients written; Adam reads four numbers and
+  // writes three; the second look reads the encoder's weights again.
+  const double parameters = network.encoder_parameters + network.decoder_parameters;
+  cost.parameter_bytes = 4 * ((1 + 1 + 1 + 7) * parameters + network.encoder_parameters);
+  cost.pixel_bytes = images * static_cast<double>(shape.channels * shape.height * shape.width);
+  cost.prior_bytes = 3 * 8 * prior_numbers(model);
+  return cost;
+}
+
+double training_memory(const Config& config, const Pack& pack) {
+  constexpr double evaluated_at_once = 500;  // images, as evaluations take them
+  constexpr double libraries = 600e6;        // workspaces and recorded steps
+  const ImageShape shape = pack.shape();
+  const NetworkCost network = network_cost(config.model, shape);
+  const double parameters = network.encoder_parameters + network.decoder_parameters;
+  double latents = 0;
+  for (const FactorOptions& factor : config.model.factors)
+    latents += static_cast<double>(factor.dimensions);
+  const auto encoded = static_cast<double>(
+      config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
+  const double images = std::max(static_cast<double>(config.train.batch_size), evaluated_at_once);
+  return 5 * 4 * parameters +                    // with gradient, moments and a copy
+         3 * 4 * images * network.activations +  // with gradients and scratch
+         2 * 2 * 8 * encoded * latents +         // cached encodings, and a copy
+         3 * 8 * prior_numbers(config.model) + static_cast<double>(pack.images.numel()) + libraries;
+}
+
+}  // namespace facet
