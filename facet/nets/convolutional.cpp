@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/nets/cpu_convolution.h"
 
 namespace facet {
 
@@ -119,6 +120,7 @@ EncoderImpl::EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t ou
 }
 
 torch::Tensor EncoderImpl::forward(torch::Tensor x) {
+  if (x.is_cpu()) x = channels_last(x);
   for (auto& convolution : convolutions_) x = convolution->forward(x).relu_();
   return head_->forward(x.flatten(1));
 }
@@ -138,6 +140,8 @@ DecoderImpl::DecoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t la
     const double gain = i == 0 ? std::sqrt(0.5) : 1.0;  // no ReLU behind the last layer
     const std::string name = fmt::format("convolution{}", layers.size() - 1 - i);
     Layer layer;
+    layer.height = mirrored.height_in;
+    layer.width = mirrored.width_in;
     if (stride == 1 && kernel % 2 == 1) {
       layer.plain = register_module(
           name, torch::nn::Conv2d(
@@ -165,9 +169,22 @@ DecoderImpl::DecoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t la
   }
 }
 
+torch::Tensor DecoderImpl::Layer::forward(const torch::Tensor& x) {
+  if (plain.is_empty()) {
+    if (!x.is_cpu()) return transposed->forward(x);
+    return transposed_convolution(x, transposed->weight, transposed->bias,
+                                  transposed->options.stride()->at(0),
+                                  padding_of(transposed->weight.size(2)), height, width);
+  }
+  if (x.is_cpu() && plain->weight.size(0) < narrow_channels)
+    return narrow_convolution(x, plain->weight, plain->bias);
+  return plain->forward(x);
+}
+
 torch::Tensor DecoderImpl::forward(const torch::Tensor& latents) {
   torch::Tensor x =
       stem_->forward(latents).relu_().view({-1, stem_shape_[0], stem_shape_[1], stem_shape_[2]});
+  if (x.is_cpu()) x = channels_last(x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     x = layers_[i].forward(x);
     if (i + 1 < layers_.size()) x = x.relu_();

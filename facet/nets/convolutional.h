@@ -57,9 +57,8 @@ class DecoderImpl : public torch::nn::Module {
   struct Layer {
     torch::nn::Conv2d plain{nullptr};
     torch::nn::ConvTranspose2d transposed{nullptr};
-    torch::Tensor forward(const torch::Tensor& x) {
-      return plain.is_empty() ? transposed->forward(x) : plain->forward(x);
-    }
+    int64_t height, width;  ///< of the output
+    torch::Tensor forward(const torch::Tensor& x);
   };
   torch::nn::Linear stem_{nullptr};
   std::vector<Layer> layers_;

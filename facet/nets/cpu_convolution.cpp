@@ -1,0 +1,140 @@
+#include "facet/nets/cpu_convolution.h"
+
+#include <ATen/Parallel.h>
+
+namespace facet {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+torch::Tensor bias_gradient(const torch::Tensor& gradient) { return gradient.sum({0, 2, 3}); }
+
+/// The gradient of a plain convolution with respect to its input or its weight. Of the tensor that
+/// the gradient is taken of, only the shape counts.
+torch::Tensor convolution_gradient(const torch::Tensor& gradient, const torch::Tensor& images,
+                                   const torch::Tensor& weight, int64_t stride, int64_t padding,
+                                   bool of_images) {
+  const auto [input, kernel, unused] = torch::convolution_backward(
+      gradient, images, weight, c10::nullopt, {stride, stride}, {padding, padding}, {1, 1},
+      /*transposed=*/false, {0, 0}, /*groups=*/1, {of_images, !of_images, false});
+  return of_images ? input : kernel;
+}
+
+class TransposedConvolution : public torch::autograd::Function<TransposedConvolution> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images,
+                               const torch::Tensor& weight, const torch::Tensor& bias,
+                               int64_t stride, int64_t padding, int64_t height, int64_t width) {
+    const torch::Tensor x = channels_last(images);
+    context->save_for_backward({x, weight});
+    context->saved_data["stride"] = stride;
+    context->saved_data["padding"] = padding;
+    const torch::Tensor shape = torch::empty({x.size(0), weight.size(1), height, width},
+                                             x.options(), torch::MemoryFormat::ChannelsLast);
+    return convolution_gradient(x, shape, weight, stride, padding, true)
+        .add_(bias.view({1, -1, 1, 1}));
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &weight = saved[1];
+    const int64_t stride = context->saved_data["stride"].toInt();
+    const int64_t padding = context->saved_data["padding"].toInt();
+    const torch::Tensor gradient = channels_last(gradients[0]);
+    return {torch::conv2d(gradient, weight, {}, stride, padding),
+            convolution_gradient(x, gradient, weight, stride, padding, false),
+            bias_gradient(gradient),
+            {},
+            {},
+            {},
+            {}};
+  }
+};
+
+/// Adds `from` [H, W], moved by (down, right), to `to` [H, W]; what leaves the image is dropped.
+template <class Number>
+void add_moved(const Number* from, Number* to, int64_t height, int64_t width, int64_t down,
+               int64_t right) {
+  const int64_t first = std::max<int64_t>(right, 0), last = width + std::min<int64_t>(right, 0);
+  for (int64_t row = std::max<int64_t>(down, 0); row < height + std::min<int64_t>(down, 0); ++row) {
+    const Number* source = from + (row - down) * width - right;
+    Number* target = to + row * width;
+    for (int64_t column = first; column < last; ++column) target[column] += source[column];
+  }
+}
+
+/// Sums what every tap of the kernel adds to the output: `taps` [O, kernel, kernel, B, H, W] to
+/// `output` [B, O, H, W], which holds the bias already.
+template <class Number>
+void add_taps(const torch::Tensor& taps, torch::Tensor& output) {
+  const int64_t kernel = taps.size(1), batch = output.size(0), channels = output.size(1);
+  const int64_t height = output.size(2), width = output.size(3), pixels = height * width;
+  const Number* from = taps.data_ptr<Number>();
+  Number* to = output.data_ptr<Number>();
+  at::parallel_for(0, batch, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t image = begin; image < end; ++image)
+      for (int64_t channel = 0; channel < channels; ++channel)
+        for (int64_t tap = 0; tap < kernel * kernel; ++tap)
+          add_moved(from + ((channel * kernel * kernel + tap) * batch + image) * pixels,
+                    to + (image * channels + channel) * pixels, height, width,
+                    kernel / 2 - tap / kernel, kernel / 2 - tap % kernel);
+  });
+}
+
+class NarrowConvolution : public torch::autograd::Function<NarrowConvolution> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images,
+                               const torch::Tensor& weight, const torch::Tensor& bias) {
+    const torch::Tensor x = channels_last(images);
+    context->save_for_backward({x, weight});
+    const int64_t batch = x.size(0), channels = weight.size(0), kernel = weight.size(2);
+    const int64_t height = x.size(2), width = x.size(3);
+    const torch::Tensor rows = weight.permute({0, 2, 3, 1}).reshape({-1, x.size(1)});
+    const torch::Tensor pixels = x.permute({0, 2, 3, 1}).reshape({-1, x.size(1)});
+    const torch::Tensor taps =
+        rows.matmul(pixels.t()).view({channels, kernel, kernel, batch, height, width});
+    torch::Tensor output =
+        bias.view({1, -1, 1, 1}).expand({batch, channels, height, width}).contiguous();
+    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "narrow_convolution",
+                               [&] { add_taps<scalar_t>(taps, output); });
+    return output;
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &weight = saved[1];
+    const torch::Tensor gradient = channels_last(gradients[0]);
+    const int64_t padding = weight.size(2) / 2;
+    // Exchanged, images and gradient make the weight's gradient with taps and channels exchanged
+    // too, and then it is the many channels that fill the vectors.
+    const torch::Tensor exchanged =
+        convolution_gradient(x, gradient, weight.transpose(0, 1), 1, padding, false);
+    return {convolution_gradient(gradient, x, weight, 1, padding, true),
+            exchanged.flip({2, 3}).transpose(0, 1), bias_gradient(gradient)};
+  }
+};
+
+}  // namespace
+
+torch::Tensor channels_last(const torch::Tensor& images) {
+  const auto sizes = images.sizes();
+  return images.permute({0, 2, 3, 1})
+      .reshape({-1})
+      .view({sizes[0], sizes[2], sizes[3], sizes[1]})
+      .permute({0, 3, 1, 2});
+}
+
+torch::Tensor transposed_convolution(const torch::Tensor& images, const torch::Tensor& weight,
+                                     const torch::Tensor& bias, int64_t stride, int64_t padding,
+                                     int64_t height, int64_t width) {
+  return TransposedConvolution::apply(images, weight, bias, stride, padding, height, width);
+}
+
+torch::Tensor narrow_convolution(const torch::Tensor& images, const torch::Tensor& weight,
+                                 const torch::Tensor& bias) {
+  return NarrowConvolution::apply(images, weight, bias);
+}
+
+}  // namespace facet
