@@ -154,4 +154,8 @@ void StepGraphs::step(int64_t kind, const std::function<void()>& body) {
   recorded.graph->replay();
 }
 
+void StepGraphs::forget(int64_t kind) {
+  if (state_) state_->kinds.erase(kind);
+}
+
 }  // namespace facet::cuda

@@ -42,6 +42,8 @@ class StepGraphs {
   /// writes tensors that stay where they are, never waits for the card, and changes nothing on the
   /// host but tensors that it makes anew. On the CPU it is simply called.
   void step(int64_t kind, const std::function<void()>& body);
+  /// Steps of a kind are recorded anew, because tensors that they use are not what they were.
+  void forget(int64_t kind);
 
  private:
   struct State;

@@ -17,5 +17,6 @@ struct StepGraphs::State {};
 StepGraphs::StepGraphs(torch::Device) {}
 StepGraphs::~StepGraphs() = default;
 void StepGraphs::step(int64_t, const std::function<void()>& body) { body(); }
+void StepGraphs::forget(int64_t) {}
 
 }  // namespace facet::cuda

@@ -40,13 +40,18 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
-  torch::Tensor drawn = pixels.index_select(0, chosen);
-  if (augment) drawn = facet::augment(drawn, key.fold("augment"));
-  return binarize_by_draw ? binarize(drawn, key) : drawn;
+  return change(pixels.index_select(0, chosen.to(pixels.device())).to(labels.device()), key);
+}
+
+torch::Tensor ImageSet::change(const torch::Tensor& chosen_pixels, const Key& key) const {
+  const torch::Tensor changed =
+      augment ? facet::augment(chosen_pixels, key.fold("augment")) : chosen_pixels;
+  return binarize_by_draw ? binarize(changed, key) : changed;
 }
 
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
-                       const DataOptions& options, bool training, torch::Device device) {
+                       const DataOptions& options, bool training, torch::Device device,
+                       bool streamed) {
   const torch::Tensor chosen = pack.indices(splits);
   ImageSet set;
   set.pixels = pack.images.index_select(0, chosen);
@@ -67,7 +72,8 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
     for (torch::Tensor part : set.pixels.split(1000))
       part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
   }
-  set.pixels = set.pixels.to(device);
+  set.streamed = streamed;
+  if (!streamed) set.pixels = set.pixels.to(device);
   return set;
 }
 
@@ -100,8 +106,25 @@ torch::Tensor Batches::labels(int64_t step) {
 }
 
 torch::Tensor Batches::pixels(int64_t step) {
-  return images_.draw(indices(step).to(images_.pixels.device()),
-                      key_.fold("binarize").fold(static_cast<uint64_t>(step)));
+  return images_.draw(indices(step), key_.fold("binarize").fold(static_cast<uint64_t>(step)));
+}
+
+void Batches::send(const torch::Tensor& batch) {
+  if (!images_.streamed) return;
+  const torch::Device device = images_.labels.device();
+  std::vector<int64_t> shape = images_.pixels.sizes().vec();
+  shape.front() = batch.size(0);
+  if (!sent_.defined()) sent_ = torch::empty(shape, images_.pixels.options().device(device));
+  // Pinned memory, new for each batch: LibTorch gives it to another one when the copy is done.
+  torch::Tensor gathered =
+      torch::empty(shape, images_.pixels.options().pinned_memory(device.is_cuda()));
+  torch::index_select_out(gathered, images_.pixels, 0, batch);
+  sent_.copy_(gathered, /*non_blocking=*/true);
+}
+
+torch::Tensor Batches::drawn(const torch::Tensor& chosen, const torch::Tensor& step) const {
+  const Key key = key_.fold("binarize").at(step);
+  return images_.streamed ? images_.change(sent_, key) : images_.draw(chosen, key);
 }
 
 }  // namespace facet

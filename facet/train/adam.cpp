@@ -23,15 +23,25 @@ void AdamOptions::visit(OptionVisitor& visitor) {
 }
 
 void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
-                 int64_t step, double learning_rate, const AdamOptions& options) {
+                 const torch::Tensor& step, const torch::Tensor& learning_rate,
+                 const AdamOptions& options) {
   torch::NoGradGuard no_gradient;
-  const double correction1 = 1.0 - std::pow(options.beta1, static_cast<double>(step));
-  const double correction2 = 1.0 - std::pow(options.beta2, static_cast<double>(step));
   moments.first.lerp_(gradients, 1.0 - options.beta1);
   moments.second.mul_(options.beta2).addcmul_(gradients, gradients, 1.0 - options.beta2);
-  const torch::Tensor spread =
-      moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
-  parameters.addcdiv_(moments.first, spread, -learning_rate / correction1);
+  if (step.device().is_cpu()) {
+    const auto steps = static_cast<double>(step.item<int64_t>());
+    const double correction1 = 1.0 - std::pow(options.beta1, steps);
+    const double correction2 = 1.0 - std::pow(options.beta2, steps);
+    const torch::Tensor spread =
+        moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
+    parameters.addcdiv_(moments.first, spread, -learning_rate.item<double>() / correction1);
+    return;
+  }
+  const torch::Tensor steps = step.to(torch::kFloat64);
+  const torch::Tensor correction1 = 1.0 - torch::pow(options.beta1, steps);
+  const torch::Tensor correction2 = 1.0 - torch::pow(options.beta2, steps);
+  const torch::Tensor spread = moments.second.sqrt().div_(correction2.sqrt()).add_(options.epsilon);
+  parameters.sub_((moments.first / spread).mul_(learning_rate / correction1));
 }
 
 Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(options) {
@@ -42,6 +52,7 @@ Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(opt
   parameters_ = torch::zeros({total}, parameters.front().options().requires_grad(false));
   gradients_ = torch::zeros_like(parameters_);
   moments_ = {torch::zeros_like(parameters_), torch::zeros_like(parameters_)};
+  steps_ = torch::zeros({}, parameters_.options().dtype(torch::kInt64));
   int64_t offset = 0;
   for (torch::Tensor parameter : parameters) {
     const auto view = [&](const torch::Tensor& flat) {
@@ -54,21 +65,22 @@ Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(opt
   }
 }
 
-void Adam::step(double learning_rate, const torch::Tensor& norm) {
+void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
   torch::NoGradGuard no_gradient;
   if (options_.largest_gradient_norm > 0)
     gradients_.mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
-  adam_update(parameters_, gradients_, moments_, ++steps_, learning_rate, options_);
+  steps_ += 1;
+  adam_update(parameters_, gradients_, moments_, steps_, learning_rate, options_);
 }
 
 void Adam::reset() {
-  steps_ = 0;
+  steps_.zero_();
   moments_.first.zero_();
   moments_.second.zero_();
 }
 
 void Adam::restore(int64_t steps, const AdamMoments& moments) {
-  steps_ = steps;
+  steps_.fill_(steps);
   moments_.first.copy_(moments.first);
   moments_.second.copy_(moments.second);
 }

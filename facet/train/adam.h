@@ -23,9 +23,11 @@ struct AdamMoments {
   torch::Tensor first, second;
 };
 
-/// One Adam step of flat `parameters` in place; `step` counts from 1.
+/// One Adam step of flat `parameters` in place. `step` (int64, counted from 1) and `learning_rate`
+/// (float64) are numbers on their device, and on a card they stay there.
 void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
-                 int64_t step, double learning_rate, const AdamOptions& options);
+                 const torch::Tensor& step, const torch::Tensor& learning_rate,
+                 const AdamOptions& options);
 
 class Adam {
  public:
@@ -37,10 +39,10 @@ class Adam {
   torch::Tensor gradient_norm() const { return gradients_.norm(); }
   /// One step; a gradient longer than largest_gradient_norm is shortened to it first. `norm` is
   /// gradient_norm().
-  void step(double learning_rate, const torch::Tensor& norm);
+  void step(const torch::Tensor& learning_rate, const torch::Tensor& norm);
 
   /// For checkpoints: steps taken and the running moments, flat.
-  int64_t steps() const { return steps_; }
+  int64_t steps() const { return steps_.item<int64_t>(); }
   const AdamMoments& moments() const { return moments_; }
   /// Starts anew, after parameters were changed from outside.
   void reset();
@@ -50,7 +52,7 @@ class Adam {
   AdamOptions options_;
   torch::Tensor parameters_, gradients_;
   AdamMoments moments_;
-  int64_t steps_ = 0;
+  torch::Tensor steps_;  ///< int64, one number on the device
 };
 
 }  // namespace facet

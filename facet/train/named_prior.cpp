@@ -10,6 +10,7 @@ NamedPriorOptimizer::NamedPriorOptimizer(const FactorPosterior& posterior,
   const auto size = 4 * components_ * dimensions_ + components_;
   moments_ = {torch::zeros({size}, posterior.counts.options()),
               torch::zeros({size}, posterior.counts.options())};
+  steps_ = torch::zeros({}, posterior.counts.options().dtype(torch::kInt64));
 }
 
 FactorParameters NamedPriorOptimizer::from_flat(const torch::Tensor& flat) const {
@@ -30,16 +31,17 @@ FactorParameters NamedPriorOptimizer::track(const FactorPosterior& posterior) {
   return from_flat(flat_);
 }
 
-void NamedPriorOptimizer::step(FactorPosterior& posterior, double learning_rate) {
+void NamedPriorOptimizer::step(FactorPosterior& posterior, const torch::Tensor& learning_rate) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor moved = flat_.detach();
-  adam_update(moved, flat_.grad(), moments_, ++steps_, learning_rate, options_);
+  steps_ += 1;
+  adam_update(moved, flat_.grad(), moments_, steps_, learning_rate, options_);
   const FactorParameters parameters = from_flat(moved);
-  posterior = FactorPosterior::from_mean(parameters.components, parameters.counts);
+  posterior.assign(FactorPosterior::from_mean(parameters.components, parameters.counts));
 }
 
 void NamedPriorOptimizer::restore(int64_t steps, const AdamMoments& moments) {
-  steps_ = steps;
+  steps_.fill_(steps);
   moments_.first.copy_(moments.first);
   moments_.second.copy_(moments.second);
 }

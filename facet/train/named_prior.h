@@ -15,11 +15,12 @@ class NamedPriorOptimizer {
 
   /// Mean parameters of `posterior` that gradients flow to; good until step().
   FactorParameters track(const FactorPosterior& posterior);
-  /// One Adam step along the gradients that backward() left, written back to `posterior`.
-  void step(FactorPosterior& posterior, double learning_rate);
+  /// One Adam step along the gradients that backward() left, written back to `posterior`, whose
+  /// tensors stay where they are.
+  void step(FactorPosterior& posterior, const torch::Tensor& learning_rate);
 
   /// For checkpoints.
-  int64_t steps() const { return steps_; }
+  int64_t steps() const { return steps_.item<int64_t>(); }
   const AdamMoments& moments() const { return moments_; }
   void restore(int64_t steps, const AdamMoments& moments);
 
@@ -30,7 +31,7 @@ class NamedPriorOptimizer {
   int64_t components_, dimensions_;
   torch::Tensor flat_;  ///< float64 [4 K D + K]
   AdamMoments moments_;
-  int64_t steps_ = 0;
+  torch::Tensor steps_;  ///< int64, one number on the device
 };
 
 }  // namespace facet

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/close.h"
+
 namespace facet {
 namespace {
 
@@ -33,7 +35,7 @@ TEST(Adam, EqualsLibTorchsAdam) {
   for (int64_t step = 0; step < 20; ++step) {
     adam.zero_gradients();
     loss_of(ours, step).backward();
-    adam.step(0.01, adam.gradient_norm());
+    adam.step(number(0.01), adam.gradient_norm());
     reference.zero_grad();
     loss_of(theirs, step).backward();
     reference.step();
@@ -50,7 +52,7 @@ TEST(Adam, ParametersStayThoseOfTheModule) {
   EXPECT_TRUE(torch::equal(flat(module), before));
   adam.zero_gradients();
   loss_of(module, 0).backward();
-  adam.step(0.1, adam.gradient_norm());
+  adam.step(number(0.1), adam.gradient_norm());
   EXPECT_GT((flat(module) - before).abs().min().item<double>(), 0.0);
 }
 
@@ -82,7 +84,7 @@ TEST(Adam, GradientsAboveTheLimitAreShortenedToIt) {
     Adam adam(*module, options);
     adam.zero_gradients();
     loss_of(module, 0).backward();
-    adam.step(0.01, adam.gradient_norm());
+    adam.step(number(0.01), adam.gradient_norm());
     return adam.moments().first.norm().item<double>() / (1 - options.beta1);
   };
   const double whole = used_norm(0.0);
@@ -98,7 +100,7 @@ TEST(Adam, ARestoredOptimizerGoesOnAsTheOldOne) {
     for (int64_t step = from; step < to; ++step) {
       adam.zero_gradients();
       loss_of(module, step).backward();
-      adam.step(0.01, adam.gradient_norm());
+      adam.step(number(0.01), adam.gradient_norm());
     }
   };
   train(one, first, 0, 10);

@@ -137,7 +137,7 @@ TEST(NamedPriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
     ((parameters.components.m - target).square().sum() + parameters.components.b.sum() +
      parameters.counts.sum())
         .backward();
-    optimizer.step(posterior, 0.02);
+    optimizer.step(posterior, number(0.02));
   }
   EXPECT_TRUE(close(posterior.mean().m, target, 0, 1e-3));
   EXPECT_TRUE(posterior.mean().b.gt(0).all().item<bool>());

@@ -1,0 +1,133 @@
+#include "facet/train/metrics.h"
+
+#include <algorithm>
+
+#include "facet/eval/clusters.h"
+#include "facet/train/step_plan.h"
+
+namespace facet {
+
+namespace {
+
+/// Where the sums are: the count of steps, the reconstruction, the gradient's norm, the labels' log
+/// likelihood and number, and then KL[z] and KL[r] of every factor.
+constexpr size_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3, label_count_at = 4,
+                 first_kl_at = 5;
+
+StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor) {
+  const torch::Tensor held = prior.held_images(factor);
+  const std::vector<double> weights(held.data_ptr<double>(),
+                                    held.data_ptr<double>() + held.numel());
+  StepReport::Factor report;
+  report.name = prior.factors[factor].name;
+  report.components = prior.factors[factor].components;
+  report.living =
+      std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 1.0; });
+  report.perplexity = perplexity(weights);
+  return report;
+}
+
+}  // namespace
+
+torch::Tensor make_sums(size_t factors, torch::Device device) {
+  return torch::zeros({static_cast<int64_t>(first_kl_at + 2 * factors)},
+                      torch::TensorOptions().dtype(torch::kFloat64).device(device));
+}
+
+void add_step(torch::Tensor& sums, const StepTerms& terms, size_t factors) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> added(first_kl_at + 2 * factors, torch::zeros({}, sums.options()));
+  const auto mean = [&](const torch::Tensor& values) { return values.mean().to(torch::kFloat64); };
+  added[count_at] = torch::ones({}, sums.options());
+  if (terms.reconstruction.defined()) added[reconstruction_at] = mean(terms.reconstruction);
+  if (terms.gradient_norm.defined()) added[norm_at] = mean(terms.gradient_norm);
+  for (const torch::Tensor& factor : terms.label_log_likelihood)
+    added[label_at] = added[label_at] + factor.sum();
+  if (terms.labels.defined()) added[label_count_at] = terms.labels.ge(0).sum().to(torch::kFloat64);
+  for (size_t i = 0; i < terms.kl_z.size(); ++i) added[first_kl_at + i] = mean(terms.kl_z[i]);
+  for (size_t i = 0; i < terms.kl_r.size(); ++i)
+    added[first_kl_at + factors + i] = mean(terms.kl_r[i]);
+  sums += torch::stack(added);
+}
+
+StepReport take_report(const TrainOptions& options, Progress& progress,
+                       const FactorialMixture& prior, int64_t images) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor sums = progress.sums.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true);
+  progress.sums.zero_();
+  const auto sum = [&](size_t at) { return sums.data_ptr<double>()[at]; };
+  const double steps = std::max(1.0, sum(count_at));
+
+  StepReport report;
+  report.phase = progress.phase;
+  report.step = progress.step;
+  report.phase_steps = phase_steps(options, progress.phase);
+  for (const Phase phase : {Phase::pretrain, Phase::initialise, Phase::joint})
+    report.total_step += phase < progress.phase    ? phase_steps(options, phase)
+                         : phase == progress.phase ? progress.step
+                                                   : 0;
+  report.reconstruction = sum(reconstruction_at) / steps;
+  report.gradient_norm = sum(norm_at) / steps;
+  const int64_t last = progress.step - 1;
+  const bool pretrain = progress.phase == Phase::pretrain;
+  report.learning_rate = options.learning_rate.at(pretrain ? last : options.pretrain.steps + last,
+                                                  options.pretrain.steps + options.joint.steps);
+  report.named = std::any_of(prior.factors.begin(), prior.factors.end(),
+                             [](const FactorOptions& factor) { return factor.named(); });
+  if (pretrain) {
+    report.kl_weight = options.pretrain.kl_weight.at(last, options.pretrain.steps);
+    report.kl_z = sum(first_kl_at) / steps;
+  } else {
+    report.kl_weight = options.joint.kl_weight.at(last, options.joint.steps);
+    report.step_size = options.step_size.at(last);
+    if (progress.phase == Phase::joint && report.named) {
+      report.label_weight = options.joint.label_weight.at(last, options.joint.steps);
+      report.label_log_likelihood = sum(label_at) / std::max(1.0, sum(label_count_at));
+    }
+    for (size_t i = 0; i < prior.size(); ++i) {
+      StepReport::Factor factor = factor_report(prior, i);
+      factor.kl_z = sum(first_kl_at + i) / steps;
+      factor.kl_r = sum(first_kl_at + prior.size() + i) / steps;
+      report.kl_z += factor.kl_z;
+      report.kl_r += factor.kl_r;
+      const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);
+      report.hyperprior +=
+          (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images);
+      report.factors.push_back(std::move(factor));
+    }
+  }
+  report.elbo = report.reconstruction - report.kl_z - report.kl_r;
+  return report;
+}
+
+Json to_record(const StepReport& report) {
+  Json record = {{"phase", phase_name(report.phase)}, {"step", report.step}};
+  if (report.phase != Phase::initialise) {
+    record["elbo"] = report.elbo;
+    record["reconstruction"] = report.reconstruction;
+  }
+  record["kl_z"] = report.kl_z;
+  record["kl_r"] = report.kl_r;
+  if (report.phase != Phase::initialise) {
+    record["kl_weight"] = report.kl_weight;
+    record["learning_rate"] = report.learning_rate;
+    record["gradient_norm"] = report.gradient_norm;
+  }
+  if (report.phase != Phase::pretrain) {
+    record["step_size"] = report.step_size;
+    record["hyperprior"] = report.hyperprior;
+    if (report.phase == Phase::joint && report.named) {
+      record["label_weight"] = report.label_weight;
+      record["label_log_likelihood"] = report.label_log_likelihood;
+    }
+    for (const StepReport::Factor& factor : report.factors)
+      record["factors"].push_back({{"name", factor.name},
+                                   {"living", factor.living},
+                                   {"perplexity", factor.perplexity},
+                                   {"kl_z", factor.kl_z},
+                                   {"kl_r", factor.kl_r}});
+  }
+  return record;
+}
+
+}  // namespace facet

@@ -1,0 +1,117 @@
+#include "facet/train/step_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace facet {
+
+namespace {
+
+/// A row: five float64, two int64 and then the indices, eight bytes each.
+constexpr int64_t floats = 5, first_integer = floats, first_index = floats + 2;
+
+void write_row(int64_t* row, const StepPlan& plan) {
+  const double numbers[floats] = {plan.learning_rate, plan.named_rate, plan.kl_weight,
+                                  plan.label_weight, plan.step_size};
+  std::memcpy(row, numbers, sizeof numbers);
+  row[first_integer] = plan.step;
+  row[first_integer + 1] = plan.gradient_step;
+  row += first_index;
+  for (const torch::Tensor& indices : {plan.images, plan.labelled}) {
+    if (!indices.defined()) continue;
+    row = std::copy_n(indices.data_ptr<int64_t>(), indices.numel(), row);
+  }
+}
+
+}  // namespace
+
+PlanTable::PlanTable(int64_t batch, int64_t labelled, torch::Device device) {
+  const auto integers = torch::TensorOptions().dtype(torch::kInt64).device(device);
+  const int64_t words = first_index + batch + labelled;
+  rows_ = torch::zeros({capacity, words}, integers);
+  position_ = torch::zeros({1}, integers);
+  current_ = torch::zeros({1, words}, integers);
+  const torch::Tensor row = current_.select(0, 0);
+  const torch::Tensor numbers = row.narrow(0, 0, floats).view(torch::kFloat64);
+  slots_.learning_rate = numbers[0];
+  slots_.named_rate = numbers[1];
+  slots_.kl_weight = numbers[2];
+  slots_.label_weight = numbers[3];
+  slots_.step_size = numbers[4];
+  slots_.step = row[first_integer];
+  slots_.gradient_step = row[first_integer + 1];
+  slots_.images = row.narrow(0, first_index, batch);
+  slots_.labelled = row.narrow(0, first_index + batch, labelled);
+}
+
+void PlanTable::fill(const std::vector<StepPlan>& plans) {
+  const auto count = static_cast<int64_t>(plans.size());
+  if (count > capacity) throw std::logic_error("more plans than the table has rows");
+  const int64_t words = rows_.size(1);
+  // Pinned, so that the copy need not be waited for; LibTorch keeps the memory until it is done.
+  const torch::Tensor host = torch::zeros(
+      {count, words}, torch::TensorOptions().dtype(torch::kInt64).pinned_memory(rows_.is_cuda()));
+  for (int64_t i = 0; i < count; ++i)
+    write_row(host.data_ptr<int64_t>() + i * words, plans[static_cast<size_t>(i)]);
+  rows_.narrow(0, 0, count).copy_(host, /*non_blocking=*/true);
+  position_.zero_();
+}
+
+void PlanTable::advance() {
+  torch::NoGradGuard no_gradient;
+  torch::index_select_out(current_, rows_, 0, position_);
+  position_ += 1;
+}
+
+StepPlanner::StepPlanner(const Config& config, const Key& key, Batches& batches, Batches* labelled,
+                         const torch::Tensor& labels)
+    : options_(config.train), key_(key), batches_(batches), labelled_(labelled) {
+  if (labels.defined()) has_label_ = labels.ge(0).any(1).to(torch::kCPU);
+}
+
+bool StepPlanner::any_label(const torch::Tensor& images) const {
+  const bool* const known = has_label_.data_ptr<bool>();
+  const int64_t* const first = images.data_ptr<int64_t>();
+  return std::any_of(first, first + images.numel(), [&](int64_t image) { return known[image]; });
+}
+
+StepPlan StepPlanner::plan(Phase phase, int64_t step) {
+  const int64_t pretrain = options_.pretrain.steps, joint = options_.joint.steps;
+  StepPlan plan;
+  plan.step = step;
+  plan.gradient_step = phase == Phase::pretrain ? step : pretrain + step;
+  plan.learning_rate = options_.learning_rate.at(plan.gradient_step, pretrain + joint);
+  plan.named_rate = options_.joint.named_rate * plan.learning_rate;
+  plan.step_size = options_.step_size.at(step);
+  if (phase == Phase::initialise) {
+    const Key key = key_.fold(phase_name(phase)).fold(static_cast<uint64_t>(step));
+    plan.images = torch::randint(encoded_images(options_.initialise, batches_.count()),
+                                 {options_.batch_size}, key.generator(), torch::kInt64);
+    return plan;
+  }
+  plan.images = batches_.indices(plan.gradient_step);
+  if (phase == Phase::pretrain) {
+    plan.kl_weight = options_.pretrain.kl_weight.at(step, pretrain);
+    return plan;
+  }
+  plan.kl_weight = options_.joint.kl_weight.at(step, joint);
+  plan.label_weight = options_.joint.label_weight.at(step, joint);
+  plan.supervised = plan.label_weight > 0 && has_label_.defined() &&
+                    (labelled_ != nullptr || any_label(plan.images));
+  if (plan.supervised && labelled_ != nullptr) plan.labelled = labelled_->indices(step);
+  return plan;
+}
+
+int64_t encoded_images(const InitialiseOptions& options, int64_t images) {
+  return options.images == 0 ? images : std::min(options.images, images);
+}
+
+int64_t phase_steps(const TrainOptions& options, Phase phase) {
+  return phase == Phase::pretrain     ? options.pretrain.steps
+         : phase == Phase::initialise ? options.initialise.steps
+         : phase == Phase::joint      ? options.joint.steps
+                                      : 0;
+}
+
+}  // namespace facet
