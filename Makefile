@@ -41,10 +41,11 @@ test: configure  ## Build everything and run the tests
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
 
-bench: configure  ## Compare a training step with PyTorch's and report peak memory
+bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a card
 	@scripts/setup $(PRESET) bench
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_step --target bench_prior
-	@bench/compare $(BUILD)/bench
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target bench_step --target bench_prior
+	@if [ $(PRESET) = cuda ]; then bench/compare_card $(FACET); else bench/compare $(BUILD)/bench; fi
+	@$(FACET) bench
 
 format:  ## Format the sources
 	@scripts/setup
