@@ -439,8 +439,8 @@ struct Factor {
   std::vector<double> mean, variance, log_variance;  // [B, D] as the card reads them
   std::vector<double> l1, l2, l3, l4, counts;
   std::vector<int64_t> labels;
-  Buffer<double> d1, d2, d3, d4, d_counts, log_normal, log_weights, log_sum, responsibilities, kl_z,
-      kl_r, label_log_likelihood, coefficients, partials;
+  Buffer<double> d1, d2, d3, d4, d_counts, log_normal, log_weights, tile_sums, responsibilities,
+      kl_z, kl_r, label_log_likelihood, coefficients, partials;
   Buffer<unsigned> tickets;
   Buffer<int64_t> d_labels;
 
@@ -468,7 +468,7 @@ struct Factor {
         d_counts(K),
         log_normal(B * K),
         log_weights(K),
-        log_sum(B),
+        tile_sums(tile_numbers(B, K)),
         responsibilities(B * K),
         kl_z(B),
         kl_r(B),
@@ -505,7 +505,8 @@ struct Factor {
     factor.log_alpha = d1, factor.alpha = d2, factor.alpha_mu = d3, factor.alpha_mu2 = d4;
     factor.counts = d_counts;
     factor.labels = labelled ? d_labels.get() : nullptr, factor.labels_stride = 1;
-    factor.log_normal = log_normal, factor.log_weights = log_weights, factor.log_sum = log_sum;
+    factor.log_normal = log_normal, factor.log_weights = log_weights;
+    factor.tile_sums = tile_sums, factor.partials = partials, factor.tickets = tickets;
     factor.responsibilities = responsibilities;
     factor.kl_z = kl_z, factor.kl_r = kl_r, factor.label_log_likelihood = label_log_likelihood;
     return factor;
@@ -634,7 +635,7 @@ void check_prior(const std::string& name, int64_t B, const std::vector<FactorSiz
     PriorFactor& factor = batch.factor[i];
     factor.kl_mean = kl_mean + begin, factor.kl_spread = kl_spread + begin;
     factor.label_mean = label_mean + begin, factor.label_spread = label_spread + begin;
-    factor.coefficients = f.coefficients, factor.partials = f.partials, factor.tickets = f.tickets;
+    factor.coefficients = f.coefficients;
   }
   const double scale = 7.5, rho = 0.3, hyper[5] = {0.2, 1.5, 0.02, 0.03, 0.7};
   std::vector<Expected> expected;
@@ -703,28 +704,28 @@ void check_prior(const std::string& name, int64_t B, const std::vector<FactorSiz
     report(name + what, worst, allowed);
     for (Factor& f : factors) f.reset();
   };
-  PriorBatch in_place = batch;  // without terms, responsibilities over the scores
+  PriorBatch bare = batch;  // without terms
   for (size_t i = 0; i < factors.size(); ++i) {
-    PriorFactor& factor = in_place.factor[i];
-    factor.responsibilities = factor.log_normal;
+    PriorFactor& factor = bare.factor[i];
+    factor.responsibilities = nullptr;
     factor.kl_z = factor.kl_r = factor.label_log_likelihood = nullptr;
     factor.kl_mean = factor.kl_spread = factor.label_mean = factor.label_spread = nullptr;
     factor.coefficients = factor.partials = nullptr;
     factor.tickets = nullptr;
   }
-  prior_update(in_place, Encodings::log_variances, step, stream);
+  prior_update(bare, Encodings::log_variances, step, stream);
   wait();
   updated(": update", 1e-5);
 
   std::vector<Buffer<double>> blocks;
-  PriorBatch wide = in_place;
+  PriorBatch wide = batch;  // terms without derivatives
   for (size_t i = 0; i < factors.size(); ++i) {
     blocks.emplace_back(factors[i].mean);
     blocks.emplace_back(factors[i].variance);
     wide.factor[i].mean = blocks[2 * i].get(), wide.factor[i].spread = blocks[2 * i + 1].get();
     wide.factor[i].row = factors[i].D;
-    wide.factor[i].kl_z = factors[i].kl_z, wide.factor[i].kl_r = factors[i].kl_r;
-    wide.factor[i].label_log_likelihood = factors[i].label_log_likelihood;
+    wide.factor[i].kl_mean = wide.factor[i].kl_spread = nullptr;
+    wide.factor[i].coefficients = nullptr;
   }
   prior_terms(wide, Encodings::variances, stream);
   prior_update(wide, Encodings::variances, step, stream);
@@ -742,7 +743,7 @@ void check_prior(const std::string& name, int64_t B, const std::vector<FactorSiz
   // A step of 0, so that a thousand of them leave the posterior as it is.
   const Buffer<double> zero(std::vector<double>{0});
   const NaturalStep still{scale, zero, hyper[0], hyper[1], hyper[2], hyper[3], hyper[4]};
-  time(name + ": update", [&] { prior_update(in_place, Encodings::log_variances, still, stream); });
+  time(name + ": update", [&] { prior_update(bare, Encodings::log_variances, still, stream); });
 }
 
 }  // namespace

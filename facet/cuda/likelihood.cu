@@ -9,14 +9,16 @@ constexpr int threads = 256;
 /// A block has a whole image, so that its sum needs no second pass.
 constexpr int image_threads = 1024;
 
-/// log sigmoid-cross-entropy and sigmoid of a logit, safe for large ones.
+/// log(1 + exp(value)), sigmoid(value) and 1 - sigmoid(value), all exact for large values too.
 struct Logit {
-  float softplus, sigmoid;
+  float softplus, sigmoid, complement;
 };
 __device__ Logit logit(float value) {
   const float decay = expf(-fabsf(value));
   const float inverse = 1.0f / (1.0f + decay);
-  return {fmaxf(value, 0.0f) + log1pf(decay), value >= 0 ? inverse : decay * inverse};
+  const float small = decay * inverse;
+  return {fmaxf(value, 0.0f) + log1pf(decay), value >= 0 ? inverse : small,
+          value >= 0 ? small : inverse};
 }
 
 struct Bernoulli {
@@ -40,7 +42,7 @@ struct Gaussian {
     const float scaled = (x - output[at]) / deviation;
     derivative[at] = scaled / deviation;
     // d deviation / d number is range sigma (1 - sigma).
-    const float slope = range * l.sigmoid * (1.0f - l.sigmoid) / deviation;
+    const float slope = range * l.sigmoid * l.complement / deviation;
     derivative[at + other] = (scaled * scaled - 1.0f) * slope;
     return -0.5f * scaled * scaled - logf(deviation) - 0.918938533f;  // log(2 pi) / 2
   }

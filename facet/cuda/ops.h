@@ -15,6 +15,10 @@ namespace facet::cuda {
 
 /// Whether `tensor` is float32 on a card, and this build has kernels.
 bool takes(const torch::Tensor& tensor);
+/// Whether `tensor` is float64 on a card: a block of encodings as phase 2 keeps them.
+bool takes_block(const torch::Tensor& tensor);
+/// Whether `tensor` is U8 on a card.
+bool takes_pixels(const torch::Tensor& tensor);
 /// Whether random numbers of these options are drawn here: float32 or float64 on a card.
 bool draws(const torch::TensorOptions& options);
 

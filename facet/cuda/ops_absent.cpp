@@ -12,6 +12,8 @@ namespace {
 }  // namespace
 
 bool takes(const torch::Tensor&) { return false; }
+bool takes_block(const torch::Tensor&) { return false; }
+bool takes_pixels(const torch::Tensor&) { return false; }
 bool draws(const torch::TensorOptions&) { return false; }
 
 torch::Tensor standard_normal(uint64_t, const torch::Tensor&, torch::IntArrayRef,

@@ -1,11 +1,12 @@
 // The factorial mixture prior on a card, for all factors of a model at once and in float64: the
 // terms of the bound with their gradient by the encoding (eq:resp, eq:Elogp, eq:elbo:b, eq:elbo:c),
 // and the E-step with the natural-gradient step (eq:natural-gradients, eq:lambda-update). Nothing
-// of size [B, K, D] exists. Three launches each:
-//   scores     coefficients of every component from its natural parameters, and eq:Elogp [B, K]
-//   allocate   a softmax over the components of each image, and the image's terms
-//   gradients  responsibilities times coefficients, or
-//   update     responsibilities times encodings, and the step
+// of size [B, K, D] exists, and sums over d, k and images are matrix products on the tensor cores'
+// float64. Two launches each, three beyond 512 components:
+//   scores   coefficients of every component from its natural parameters, and eq:Elogp [B, K]
+//   combine  the softmax's normaliser, where there are many components
+//   terms    responsibilities, the terms, and responsibilities times coefficients; or
+//   update   responsibilities times encodings, and the step
 // Coefficients are made anew from the natural parameters each time: nothing can be out of date.
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace facet::cuda {
 
-constexpr int most_factors = 16;
+constexpr int most_factors = 8;
 
 /// One factor: its block of the encodings, its posterior, room for what is computed. B images, K
 /// components, D dimensions; where nothing else is said tensors are dense.
@@ -30,16 +31,17 @@ struct PriorFactor {
 
   double* log_normal;        ///< room, [B, K] (eq:Elogp)
   double* log_weights;       ///< room, [K]: digamma(c)
-  double* log_sum;           ///< room, [B]
-  double* responsibilities;  ///< [B, K]; may be log_normal's room where no gradient is asked for
-  double *kl_z, *kl_r, *label_log_likelihood;  ///< [B]; null where terms are not asked for
+  double* tile_sums;         ///< room, of tile_numbers(B, K) numbers
+  double* responsibilities;  ///< [B, K], as the rest here null where terms are not asked for
+  double *kl_z, *kl_r, *label_log_likelihood;  ///< [B]
 
   /// Derivatives of kl_z and of the label's log likelihood by mean and log variance, [B, D] with
   /// rows `row` numbers apart; null where no gradient is asked for. The label's may be null alone.
   float *kl_mean, *kl_spread, *label_mean, *label_spread;
   double* coefficients;  ///< room for them, [K, 2, D]
-  double* partials;      ///< and, of partial_numbers(B, K, D) numbers
-  unsigned* tickets;     ///< and, of ticket_numbers(B)
+
+  double* partials;   ///< room for terms, of partial_numbers(B, K, D) numbers
+  unsigned* tickets;  ///< and, of ticket_numbers(B)
 };
 
 struct PriorBatch {
@@ -48,6 +50,7 @@ struct PriorBatch {
   PriorFactor factor[most_factors];
 };
 
+int64_t tile_numbers(int64_t images, int64_t components);
 int64_t partial_numbers(int64_t images, int64_t components, int64_t dimensions);
 int64_t ticket_numbers(int64_t images);
 
