@@ -53,6 +53,14 @@ void initialise(torch::Tensor weight, torch::Tensor bias, double fan_in, double 
   bias.zero_();
 }
 
+std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
+                                        const Shadows& shadows) {
+  std::vector<torch::Tensor> copies;
+  for (const cuda::StackLayer& layer : layers)
+    if (shadows) copies.push_back(shadows(layer.weight));
+  return std::make_shared<cuda::Stack>(std::move(layers), std::move(copies));
+}
+
 }  // namespace
 
 void NetworkOptions::visit(OptionVisitor& visitor) {
@@ -100,7 +108,8 @@ std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
 }
 
 EncoderImpl::EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t outputs,
-                         const Key& key) {
+                         const Key& key)
+    : shapes_(layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const ConvolutionLayer& layer = layers[i];
     torch::nn::Conv2d convolution(
@@ -119,7 +128,24 @@ EncoderImpl::EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t ou
   initialise(head_->weight, head_->bias, static_cast<double>(features), 0.5, key.fold("head"));
 }
 
+void EncoderImpl::accelerate(const Shadows& shadows) {
+  using Kind = cuda::StackLayer::Kind;
+  std::vector<cuda::StackLayer> layers;
+  for (size_t i = 0; i < convolutions_.size(); ++i) {
+    const ConvolutionLayer& shape = shapes_[i];
+    layers.push_back({Kind::convolution, shape.channels_in, shape.height_in, shape.width_in,
+                      shape.channels_out, shape.height_out, shape.width_out, shape.kernel,
+                      shape.stride, padding_of(shape.kernel), true, convolutions_[i]->weight,
+                      convolutions_[i]->bias});
+  }
+  const ConvolutionLayer& last = shapes_.back();
+  layers.push_back({Kind::linear, last.channels_out, last.height_out, last.width_out,
+                    head_->weight.size(0), 1, 1, 1, 1, 0, false, head_->weight, head_->bias});
+  stack_ = make_stack(std::move(layers), shadows);
+}
+
 torch::Tensor EncoderImpl::forward(torch::Tensor x) {
+  if (stack_) return stack_->forward(x);
   if (x.is_cpu()) x = channels_last(x);
   for (auto& convolution : convolutions_) x = convolution->forward(x).relu_();
   return head_->forward(x.flatten(1));
@@ -181,7 +207,31 @@ torch::Tensor DecoderImpl::Layer::forward(const torch::Tensor& x) {
   return plain->forward(x);
 }
 
+void DecoderImpl::accelerate(const Shadows& shadows) {
+  using Kind = cuda::StackLayer::Kind;
+  int64_t channels = stem_shape_[0], height = stem_shape_[1], width = stem_shape_[2];
+  std::vector<cuda::StackLayer> layers = {{Kind::linear, stem_->weight.size(1), 1, 1, channels,
+                                           height, width, 1, 1, 0, true, stem_->weight,
+                                           stem_->bias}};
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    const bool plain = !layer.plain.is_empty();
+    const torch::Tensor weight = plain ? layer.plain->weight : layer.transposed->weight;
+    const torch::Tensor bias = plain ? layer.plain->bias : layer.transposed->bias;
+    const int64_t kernel = weight.size(2);
+    layers.push_back({plain ? Kind::convolution : Kind::transposed, channels, height, width,
+                      bias.size(0), layer.height, layer.width, kernel,
+                      plain ? 1 : layer.transposed->options.stride()->at(0), padding_of(kernel),
+                      i + 1 < layers_.size(), weight, bias});
+    channels = bias.size(0);
+    height = layer.height;
+    width = layer.width;
+  }
+  stack_ = make_stack(std::move(layers), shadows);
+}
+
 torch::Tensor DecoderImpl::forward(const torch::Tensor& latents) {
+  if (stack_) return stack_->forward(latents);
   torch::Tensor x =
       stem_->forward(latents).relu_().view({-1, stem_shape_[0], stem_shape_[1], stem_shape_[2]});
   if (x.is_cpu()) x = channels_last(x);

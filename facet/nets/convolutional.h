@@ -3,6 +3,8 @@
 // presets of this one family.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 
 #include "facet/core/options.h"
 #include "facet/core/random.h"
+#include "facet/cuda/stack.h"
 #include "facet/data/pack.h"
 
 namespace facet {
@@ -29,6 +32,9 @@ struct ConvolutionLayer {
   int64_t height_in, width_in, height_out, width_out;
 };
 
+/// Gives the bfloat16 copy of a parameter; empty where a network computes in TF32.
+using Shadows = std::function<torch::Tensor(const torch::Tensor&)>;
+
 /// The encoder's convolutions for images of a shape. An Error where channels and strides do not
 /// match or a layer would leave no pixel.
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
@@ -39,10 +45,15 @@ class EncoderImpl : public torch::nn::Module {
  public:
   EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key);
   torch::Tensor forward(torch::Tensor images);
+  /// From now on the kernels of cuda/stack.h compute it, on parameters as they lie now.
+  void accelerate(const Shadows& shadows);
+  cuda::Stack* stack() { return stack_.get(); }
 
  private:
+  std::vector<ConvolutionLayer> shapes_;
   std::vector<torch::nn::Conv2d> convolutions_;
   torch::nn::Linear head_{nullptr};
+  std::shared_ptr<cuda::Stack> stack_;
 };
 TORCH_MODULE(Encoder);
 
@@ -52,6 +63,8 @@ class DecoderImpl : public torch::nn::Module {
   DecoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
               const Key& key);
   torch::Tensor forward(const torch::Tensor& latents);
+  void accelerate(const Shadows& shadows);
+  cuda::Stack* stack() { return stack_.get(); }
 
  private:
   struct Layer {
@@ -63,6 +76,7 @@ class DecoderImpl : public torch::nn::Module {
   torch::nn::Linear stem_{nullptr};
   std::vector<Layer> layers_;
   std::vector<int64_t> stem_shape_;
+  std::shared_ptr<cuda::Stack> stack_;
 };
 TORCH_MODULE(Decoder);
 

@@ -1,0 +1,175 @@
+#include "facet/cuda/convolution.h"
+#include "facet/cuda/convolution_kernel.cuh"
+
+namespace facet::cuda {
+
+extern template void gather<__nv_bfloat16, false>(const ConvolutionSizes&, const View&, const void*,
+                                                  const Finish&, const Workspace&, cudaStream_t);
+extern template void gather<__nv_bfloat16, true>(const ConvolutionSizes&, const View&, const void*,
+                                                 const Finish&, const Workspace&, cudaStream_t);
+extern template void gather<float, false>(const ConvolutionSizes&, const View&, const void*,
+                                          const Finish&, const Workspace&, cudaStream_t);
+extern template void gather<float, true>(const ConvolutionSizes&, const View&, const void*,
+                                         const Finish&, const Workspace&, cudaStream_t);
+extern template void weights<__nv_bfloat16>(const ConvolutionSizes&, const View&, const View&,
+                                            float*, float*, const Workspace&, cudaStream_t);
+extern template void weights<float>(const ConvolutionSizes&, const View&, const View&, float*,
+                                    float*, const Workspace&, cudaStream_t);
+
+void convolve(Operand operand, const ConvolutionSizes& sizes, const View& x, const void* weights,
+              const Finish& finish, const Workspace& workspace, cudaStream_t stream) {
+  (operand == Operand::bf16 ? gather<__nv_bfloat16, false>
+                            : gather<float, false>)(sizes, x, weights, finish, workspace, stream);
+}
+
+void convolve_transposed(Operand operand, const ConvolutionSizes& sizes, const View& y,
+                         const void* weights, const Finish& finish, const Workspace& workspace,
+                         cudaStream_t stream) {
+  (operand == Operand::bf16 ? gather<__nv_bfloat16, true>
+                            : gather<float, true>)(sizes, y, weights, finish, workspace, stream);
+}
+
+void weight_gradient(Operand operand, const ConvolutionSizes& sizes, const View& x,
+                     const View& y_gradient, float* weights_gradient, float* bias_gradient,
+                     const Workspace& workspace, cudaStream_t stream) {
+  (operand == Operand::bf16
+       ? weights<__nv_bfloat16>
+       : weights<float>)(sizes, x, y_gradient, weights_gradient, bias_gradient, workspace, stream);
+}
+
+void channel_sums(Operand operand, const View& x, int batch, int height, int width, int channels,
+                  float* sums, const Workspace& workspace, cudaStream_t stream) {
+  const int pixels = batch * height * width;
+  const dim3 grid(divide_up(channels, 32), std::clamp(pixels / 256, 1, 64));
+  (operand == Operand::bf16 ? sum_pixels<__nv_bfloat16>
+                            : sum_pixels<float>)<<<grid, 256, 0, stream>>>(
+      x, pixels, channels, Divider(height * width), Divider(width), width, sums, workspace);
+}
+
+namespace {
+
+/// One thread writes 16 bytes of a row.
+template <class T, bool Transposed>
+__global__ void __launch_bounds__(256)
+    write_patches(const ConvolutionSizes s, const DeviceView image, T* patches, int pitch,
+                  int pieces_in_all, Divider by_pieces, Divider by_image, Divider by_width) {
+  constexpr int vector = OperandTraits<T>::vector;
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  if (index >= pieces_in_all) return;
+  const int number = by_pieces(index), piece = (index - number * by_pieces.divisor) * vector;
+  const int image_number = by_image(number), rest = number - image_number * by_image.divisor;
+  const int row = by_width(rest), column = rest - row * static_cast<int>(by_width.divisor);
+  const int taps = s.kernel * s.kernel;
+  const int known = taps * (Transposed ? s.channels_out : s.channels_in);
+  T values[vector];
+#pragma unroll
+  for (int j = 0; j < vector; ++j) {
+    const int at = piece + j;
+    float value = at == known ? 1.0f : 0.0f;
+    if (at < known) {
+      const int channel = Transposed ? at / taps : at % s.channels_in;
+      const int tap = Transposed ? at % taps : at / s.channels_in;
+      int r = tap / s.kernel, c = tap % s.kernel;
+      bool inside;
+      if constexpr (Transposed) {
+        r = row + s.padding - r;
+        c = column + s.padding - c;
+        inside = r >= 0 && c >= 0 && r % s.stride == 0 && c % s.stride == 0;
+        r /= s.stride;
+        c /= s.stride;
+        inside = inside && r < s.height_out && c < s.width_out;
+      } else {
+        r += row * s.stride - s.padding;
+        c += column * s.stride - s.padding;
+        inside = r >= 0 && c >= 0 && r < s.height_in && c < s.width_in;
+      }
+      if (inside) value = image.at<T>(image.pixel(image_number, r, c) + image.channel(channel));
+    }
+    values[j] = OperandTraits<T>::from(value);
+  }
+  *reinterpret_cast<uint4*>(patches + static_cast<size_t>(number) * pitch + piece) =
+      *reinterpret_cast<const uint4*>(values);
+}
+
+template <class T, bool Transposed>
+void launch_patches(const ConvolutionSizes& s, const View& image, void* patches, int pitch,
+                    cudaStream_t stream) {
+  const int height = Transposed ? s.height_in : s.height_out;
+  const int width = Transposed ? s.width_in : s.width_out;
+  const int pieces = pitch / OperandTraits<T>::vector, in_all = s.batch * height * width * pieces;
+  write_patches<T, Transposed><<<divide_up(in_all, 256), 256, 0, stream>>>(
+      s, image, static_cast<T*>(patches), pitch, in_all, Divider(pieces), Divider(height * width),
+      Divider(width));
+}
+
+/// One thread a number of the image.
+template <bool Transposed>
+__global__ void __launch_bounds__(256)
+    add_products(const ConvolutionSizes s, const float* products, int pitch, const float* bias,
+                 const DeviceView image, int count, Divider by_channels, Divider by_image,
+                 Divider by_width) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  if (index >= count) return;
+  const int number = by_channels(index), channel = index - number * by_channels.divisor;
+  const int image_number = by_image(number), rest = number - image_number * by_image.divisor;
+  const int row = by_width(rest), column = rest - row * static_cast<int>(by_width.divisor);
+  const int taps = s.kernel * s.kernel;
+  float sum = bias[channel];
+  // A transposed convolution's pixel hears every stride-th tap.
+  const int step = Transposed ? s.stride : 1;
+  const int first_row = Transposed ? (row + s.padding) % step : 0;
+  const int first_column = Transposed ? (column + s.padding) % step : 0;
+  const int from_row = Transposed ? (row + s.padding) / step : row * s.stride - s.padding;
+  const int from_column = Transposed ? (column + s.padding) / step : column * s.stride - s.padding;
+  const int height = Transposed ? s.height_out : s.height_in;
+  const int width = Transposed ? s.width_out : s.width_in;
+  const int direction = Transposed ? -1 : 1;
+  for (int i = 0; first_row + i * step < s.kernel; ++i)
+    for (int j = 0; first_column + j * step < s.kernel; ++j) {
+      const int r = from_row + direction * i, c = from_column + direction * j;
+      if (r < 0 || c < 0 || r >= height || c >= width) continue;
+      const int tap = (first_row + i * step) * s.kernel + first_column + j * step;
+      const size_t at = static_cast<size_t>((image_number * height + r) * width + c) * pitch;
+      sum += products[at + (Transposed ? tap * s.channels_in + channel : channel * taps + tap)];
+    }
+  static_cast<float*>(
+      image.view.data)[image.pixel(image_number, row, column) + image.channel(channel)] = sum;
+}
+
+template <bool Transposed>
+void launch_products(const ConvolutionSizes& s, const float* products, int pitch, const float* bias,
+                     const View& image, cudaStream_t stream) {
+  const int height = Transposed ? s.height_in : s.height_out;
+  const int width = Transposed ? s.width_in : s.width_out;
+  const int channels = Transposed ? s.channels_in : s.channels_out;
+  const int count = s.batch * height * width * channels;
+  add_products<Transposed><<<divide_up(count, 256), 256, 0, stream>>>(
+      s, products, pitch, bias, image, count, Divider(channels), Divider(height * width),
+      Divider(width));
+}
+
+}  // namespace
+
+void unfold(Operand operand, const ConvolutionSizes& sizes, const View& x, void* patches, int pitch,
+            cudaStream_t stream) {
+  (operand == Operand::bf16 ? launch_patches<__nv_bfloat16, false>
+                            : launch_patches<float, false>)(sizes, x, patches, pitch, stream);
+}
+
+void unfold_transposed(Operand operand, const ConvolutionSizes& sizes, const View& y, void* patches,
+                       int pitch, cudaStream_t stream) {
+  (operand == Operand::bf16 ? launch_patches<__nv_bfloat16, true>
+                            : launch_patches<float, true>)(sizes, y, patches, pitch, stream);
+}
+
+void fold(const ConvolutionSizes& sizes, const float* products, int pitch, const float* bias,
+          const View& y, cudaStream_t stream) {
+  launch_products<false>(sizes, products, pitch, bias, y, stream);
+}
+
+void fold_transposed(const ConvolutionSizes& sizes, const float* products, int pitch,
+                     const float* bias, const View& x, cudaStream_t stream) {
+  launch_products<true>(sizes, products, pitch, bias, x, stream);
+}
+
+}  // namespace facet::cuda

@@ -1,0 +1,14 @@
+// The kernels of convolution_kernel.cuh for bf16 operands; a file of its own so that both kinds
+// compile side by side.
+#include "facet/cuda/convolution_kernel.cuh"
+
+namespace facet::cuda {
+
+template void gather<__nv_bfloat16, false>(const ConvolutionSizes&, const View&, const void*,
+                                           const Finish&, const Workspace&, cudaStream_t);
+template void gather<__nv_bfloat16, true>(const ConvolutionSizes&, const View&, const void*,
+                                          const Finish&, const Workspace&, cudaStream_t);
+template void weights<__nv_bfloat16>(const ConvolutionSizes&, const View&, const View&, float*,
+                                     float*, const Workspace&, cudaStream_t);
+
+}  // namespace facet::cuda

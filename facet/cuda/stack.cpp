@@ -1,0 +1,428 @@
+#include "facet/cuda/stack.h"
+
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include "facet/cuda/convolution.h"
+
+namespace facet::cuda {
+
+namespace {
+
+using Kind = StackLayer::Kind;
+
+int whole(int64_t number) { return static_cast<int>(number); }
+
+int64_t fill_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
+
+/// Too few channels, or too odd a number of them, for 16-byte pieces of a row.
+bool narrow(int64_t channels) { return channels % 8 != 0; }
+
+View view_of(const torch::Tensor& image) {
+  View view;
+  view.data = image.data_ptr();
+  view.single = image.scalar_type() == torch::kFloat32;
+  if (image.dim() == 2) {
+    view.batch = whole(image.stride(0));
+    view.channel = whole(image.stride(1));
+  } else {
+    view.batch = whole(image.stride(0));
+    view.channel = whole(image.stride(1));
+    view.row = whole(image.stride(2));
+    view.column = whole(image.stride(3));
+  }
+  return view;
+}
+
+/// Activations [B, H, W, C] of the operand's type.
+View rows_of_channels(const torch::Tensor& data, int64_t height, int64_t width, int64_t channels) {
+  View view;
+  view.data = data.data_ptr();
+  view.column = whole(channels);
+  view.row = whole(width * channels);
+  view.batch = whole(height * width * channels);
+  return view;
+}
+
+/// Activations [B, C, H, W] of the operand's type, as a linear layer reads them.
+View rows_of_features(const torch::Tensor& data, int64_t height, int64_t width, int64_t channels) {
+  View view;
+  view.data = data.data_ptr();
+  view.channel = whole(height * width);
+  view.row = whole(width);
+  view.column = 1;
+  view.batch = whole(height * width * channels);
+  return view;
+}
+
+/// Features in the order of channels, rows and columns that lie as [B, H, W, C].
+View features_in_rows(const torch::Tensor& data, int64_t height, int64_t width, int64_t channels) {
+  View view;
+  view.data = data.data_ptr();
+  view.batch = whole(height * width * channels);
+  view.channel = 1;
+  view.channel_group = whole(height * width);
+  view.within_group = whole(channels);
+  return view;
+}
+
+/// Vectors [B, F] of the operand's type.
+View vectors(const torch::Tensor& data, int64_t features) {
+  View view;
+  view.data = data.data_ptr();
+  view.batch = whole(features);
+  return view;
+}
+
+/// The convolution behind a layer: a transposed one is it backwards, a linear one has 1x1 images.
+ConvolutionSizes sizes_of(const StackLayer& layer, int64_t batch) {
+  if (layer.kind == Kind::linear)
+    return {whole(batch),
+            whole(layer.channels_in * layer.height_in * layer.width_in),
+            1,
+            1,
+            whole(layer.channels_out * layer.height_out * layer.width_out),
+            1,
+            1,
+            1,
+            1,
+            0};
+  ConvolutionSizes sizes{whole(batch),           whole(layer.channels_in),  whole(layer.height_in),
+                         whole(layer.width_in),  whole(layer.channels_out), whole(layer.height_out),
+                         whole(layer.width_out), whole(layer.kernel),       whole(layer.stride),
+                         whole(layer.padding)};
+  if (layer.kind == Kind::transposed) {
+    std::swap(sizes.channels_in, sizes.channels_out);
+    std::swap(sizes.height_in, sizes.height_out);
+    std::swap(sizes.width_in, sizes.width_out);
+  }
+  return sizes;
+}
+
+/// The convolution with a 1x1 kernel that patches of few channels make of another one.
+struct Patches {
+  ConvolutionSizes products;  ///< every tap's products, before they are folded
+  ConvolutionSizes flat;      ///< of patches, filled up
+  int known, pitch;
+};
+
+Patches patches_of(const ConvolutionSizes& sizes, bool of_x) {
+  Patches patches;
+  const int channels = of_x ? sizes.channels_in : sizes.channels_out;
+  const int height = of_x ? sizes.height_out : sizes.height_in;
+  const int width = of_x ? sizes.width_out : sizes.width_in;
+  patches.known = sizes.kernel * sizes.kernel * channels;
+  patches.pitch = whole(fill_up(patches.known + 1, 8));
+  patches.flat = {sizes.batch,
+                  of_x ? patches.pitch : sizes.channels_in,
+                  height,
+                  width,
+                  of_x ? sizes.channels_out : patches.pitch,
+                  height,
+                  width,
+                  1,
+                  1,
+                  0,
+                  patches.known,
+                  !of_x};
+  patches.products = patches.flat;
+  patches.products.known_channels = 0;
+  (of_x ? patches.products.channels_in : patches.products.channels_out) = patches.known;
+  return patches;
+}
+
+/// A stream's memory for partial sums.
+struct Room {
+  torch::Tensor sums, counters;
+
+  explicit Room(torch::Device device)
+      : sums(torch::empty({static_cast<int64_t>(workspace_sums)},
+                          torch::TensorOptions().dtype(torch::kFloat32).device(device))),
+        counters(torch::zeros({static_cast<int64_t>(workspace_counters)},
+                              torch::TensorOptions().dtype(torch::kInt32).device(device))) {}
+  Workspace workspace() const { return {sums.data_ptr<float>(), counters.data_ptr<int>()}; }
+};
+
+}  // namespace
+
+bool takes_stacks(torch::Device device) {
+  return device.is_cuda() && at::cuda::getDeviceProperties(
+                                 device.has_index() ? device.index() : c10::cuda::current_device())
+                                     ->major >= 9;
+}
+
+struct Stack::State {
+  std::vector<StackLayer> layers;
+  std::vector<torch::Tensor> shadows;
+  Operand operand;
+  Room room, side_room;
+  c10::cuda::CUDAStream side;
+  std::vector<torch::Tensor> kept;  ///< what the side stream still reads
+  bool side_busy = false, written = false;
+  torch::Tensor anchor = torch::zeros({1}).requires_grad_();
+  torch::Tensor patches_input, patches;  ///< of the last input, which a step encodes twice
+  int64_t patches_version = 0;
+
+  State(std::vector<StackLayer> all, std::vector<torch::Tensor> copies)
+      : layers(std::move(all)),
+        shadows(std::move(copies)),
+        operand(shadows.empty() ? Operand::tf32 : Operand::bf16),
+        room(layers.front().weight.device()),
+        side_room(layers.front().weight.device()),
+        side(c10::cuda::getStreamFromPool(false, layers.front().weight.device().index())) {}
+
+  const void* weights(size_t layer) const {
+    return shadows.empty() ? layers[layer].weight.data_ptr() : shadows[layer].data_ptr();
+  }
+  torch::ScalarType type() const {
+    return operand == Operand::bf16 ? torch::kBFloat16 : torch::kFloat32;
+  }
+  torch::Tensor memory(int64_t count, torch::ScalarType scalar) const {
+    return torch::empty(
+        {count}, torch::TensorOptions().dtype(scalar).device(layers.front().weight.device()));
+  }
+  bool last(size_t layer) const { return layer + 1 == layers.size(); }
+  bool before_linear(size_t layer) const {
+    return !last(layer) && layers[layer + 1].kind == Kind::linear;
+  }
+};
+
+namespace {
+
+int64_t output_count(const StackLayer& layer) {
+  return layer.channels_out * layer.height_out * layer.width_out;
+}
+
+}  // namespace
+
+/// One way forward and back through a stack.
+struct Stack::Run : torch::autograd::Function<Run> {
+  using Context = torch::autograd::AutogradContext;
+
+  /// Where layer i's input lies: saved activations, or the stack's own input.
+  static View input_view(const State& state, size_t i, const torch::Tensor& data) {
+    const StackLayer& layer = state.layers[i];
+    if (i == 0) return view_of(data);
+    const int64_t features = layer.channels_in * layer.height_in * layer.width_in;
+    return layer.kind == Kind::linear
+               ? vectors(data, features)
+               : rows_of_channels(data, layer.height_in, layer.width_in, layer.channels_in);
+  }
+  /// Where layer i's output goes.
+  static View output_view(const State& state, size_t i, const torch::Tensor& data) {
+    const StackLayer& layer = state.layers[i];
+    const int64_t h = layer.height_out, w = layer.width_out, c = layer.channels_out;
+    if (state.last(i)) return view_of(data);
+    if (layer.kind == Kind::linear)
+      return state.before_linear(i) ? vectors(data, h * w * c) : features_in_rows(data, h, w, c);
+    return state.before_linear(i) ? rows_of_features(data, h, w, c)
+                                  : rows_of_channels(data, h, w, c);
+  }
+
+  /// `anchor` needs a gradient and never gets one: with it the way back is recorded even where the
+  /// input needs none, since parameters get theirs on the side.
+  static torch::Tensor forward(Context* context, const torch::Tensor& input,
+                               const torch::Tensor& /*anchor*/, Stack* stack) {
+    State& state = *stack->state_;
+    const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+    const Workspace workspace = state.room.workspace();
+    const int64_t batch = input.size(0);
+    const StackLayer& end = state.layers.back();
+    torch::Tensor output =
+        end.kind == Kind::linear
+            ? torch::empty({batch, output_count(end)}, input.options())
+            : torch::empty({batch, end.channels_out, end.height_out, end.width_out},
+                           input.options());
+    torch::autograd::variable_list saved;
+    torch::Tensor current = input;
+    for (size_t i = 0; i < state.layers.size(); ++i) {
+      const StackLayer& layer = state.layers[i];
+      const ConvolutionSizes sizes = sizes_of(layer, batch);
+      const torch::Tensor next =
+          state.last(i) ? output : state.memory(batch * output_count(layer), state.type());
+      Finish finish;
+      finish.out = output_view(state, i, next);
+      finish.bias = layer.bias.data_ptr<float>();
+      finish.relu = layer.relu;
+      View from = input_view(state, i, current);
+      saved.push_back(current);
+      if (layer.kind == Kind::convolution && i == 0 && narrow(layer.channels_in)) {
+        const Patches patches = patches_of(sizes, true);
+        const bool known = state.patches_input.defined() && state.patches_input.is_same(input) &&
+                           state.patches_version == static_cast<int64_t>(input._version());
+        if (!known) {
+          state.patches = state.memory(batch * layer.height_out * layer.width_out * patches.pitch,
+                                       state.type());
+          unfold(state.operand, sizes, from, state.patches.data_ptr(), patches.pitch, stream);
+          state.patches_input = input;
+          state.patches_version = static_cast<int64_t>(input._version());
+        }
+        saved.back() = state.patches;
+        from = rows_of_channels(state.patches, layer.height_out, layer.width_out, patches.pitch);
+        convolve(state.operand, patches.flat, from, state.weights(i), finish, workspace, stream);
+      } else if (state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out)) {
+        const bool transposed = layer.kind == Kind::transposed;
+        const Patches patches = patches_of(sizes, transposed);
+        const int64_t pitch = fill_up(patches.known, 4);
+        const torch::Tensor products =
+            state.memory(batch * layer.height_in * layer.width_in * pitch, torch::kFloat32);
+        Finish to_products;
+        to_products.out = rows_of_channels(products, layer.height_in, layer.width_in, pitch);
+        to_products.out.single = true;
+        (transposed ? convolve_transposed : convolve)(state.operand, patches.products, from,
+                                                      state.weights(i), to_products, workspace,
+                                                      stream);
+        (transposed ? fold_transposed : fold)(sizes, products.data_ptr<float>(), whole(pitch),
+                                              finish.bias, finish.out, stream);
+      } else {
+        (layer.kind == Kind::transposed ? convolve_transposed : convolve)(
+            state.operand, sizes, from, state.weights(i), finish, workspace, stream);
+      }
+      current = next;
+    }
+    context->save_for_backward(saved);
+    context->saved_data["stack"] = reinterpret_cast<int64_t>(stack);
+    context->saved_data["input"] = input.requires_grad();
+    AT_CUDA_CHECK(cudaGetLastError());
+    return output;
+  }
+
+  static torch::autograd::variable_list backward(Context* context,
+                                                 torch::autograd::variable_list gradients) {
+    State& state = *reinterpret_cast<Stack*>(context->saved_data["stack"].toInt())->state_;
+    const bool input_needs_it = context->saved_data["input"].toBool();
+    const auto saved = context->get_saved_variables();
+    const c10::cuda::CUDAStream main = at::cuda::getCurrentCUDAStream();
+    const Workspace workspace = state.room.workspace(), side = state.side_room.workspace();
+    torch::Tensor current = gradients[0];
+    const int64_t batch = current.size(0);
+    const bool adds = state.written;
+    std::vector<torch::Tensor> targets;  // a second way back writes beside, and is added
+    const auto target = [&](const torch::Tensor& parameter) {
+      if (!adds) return parameter.grad().data_ptr<float>();
+      targets.push_back(torch::empty_like(parameter.grad()));
+      return targets.back().data_ptr<float>();
+    };
+    const auto keep = [&](const torch::Tensor& tensor) { state.kept.push_back(tensor); };
+
+    torch::Tensor input_gradient;
+    for (size_t i = state.layers.size(); i-- > 0;) {
+      const StackLayer& layer = state.layers[i];
+      const ConvolutionSizes sizes = sizes_of(layer, batch);
+      const bool transposed = layer.kind == Kind::transposed;
+      const View gradient =
+          state.last(i) ? view_of(current)
+          : layer.kind == Kind::linear
+              ? vectors(current, output_count(layer))
+              : rows_of_channels(current, layer.height_out, layer.width_out, layer.channels_out);
+      View from = input_view(state, i, saved[i]);
+      const bool first_narrow =
+          i == 0 && layer.kind == Kind::convolution && narrow(layer.channels_in);
+      const bool last_narrow =
+          state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out);
+      const Patches patches = patches_of(sizes, first_narrow || transposed);
+      torch::Tensor unfolded;
+      View unfolded_view;
+      if (last_narrow) {
+        // Patches of the gradient: at the input's pixels, whichever way the convolution goes.
+        unfolded =
+            state.memory(batch * layer.height_in * layer.width_in * patches.pitch, state.type());
+        (transposed ? unfold : unfold_transposed)(
+            state.operand, sizes, gradient, unfolded.data_ptr(), patches.pitch, main.stream());
+        unfolded_view = rows_of_channels(unfolded, layer.height_in, layer.width_in, patches.pitch);
+      }
+      keep(current);
+      keep(saved[i]);
+      if (unfolded.defined()) keep(unfolded);
+
+      at::cuda::CUDAEvent ready;
+      ready.record(main);
+      ready.block(state.side);
+      float* d_weight = target(layer.weight);
+      float* d_bias = target(layer.bias);
+      const cudaStream_t side_stream = state.side.stream();
+      if (last_narrow && transposed) {
+        weight_gradient(state.operand, patches.flat, unfolded_view, from, d_weight, nullptr, side,
+                        side_stream);
+      } else if (last_narrow) {
+        weight_gradient(state.operand, patches.flat, from, unfolded_view, d_weight, nullptr, side,
+                        side_stream);
+      } else if (transposed) {
+        weight_gradient(state.operand, sizes, gradient, from, d_weight, nullptr, side, side_stream);
+      } else if (first_narrow) {
+        const View rows =
+            rows_of_channels(saved[i], layer.height_out, layer.width_out, patches.pitch);
+        weight_gradient(state.operand, patches.flat, rows, gradient, d_weight, d_bias, side,
+                        side_stream);
+      } else {
+        weight_gradient(state.operand, sizes, from, gradient, d_weight, d_bias, side, side_stream);
+      }
+      if (last_narrow || transposed)
+        channel_sums(state.operand, gradient, whole(batch), whole(layer.height_out),
+                     whole(layer.width_out), whole(layer.channels_out), d_bias, side, side_stream);
+
+      if (i == 0 && !input_needs_it) break;
+      torch::Tensor next;
+      Finish finish;
+      if (i == 0) {
+        TORCH_INTERNAL_ASSERT(layer.kind == Kind::linear, "gradients flow to vectors only");
+        next = torch::empty({batch, sizes.channels_in}, layer.bias.options().requires_grad(false));
+        finish.out = view_of(next);
+        input_gradient = next;
+      } else {
+        const StackLayer& previous = state.layers[i - 1];
+        const int64_t h = layer.height_in, w = layer.width_in, c = layer.channels_in;
+        next = state.memory(batch * h * w * c, state.type());
+        const bool from_linear = layer.kind == Kind::linear;
+        const bool to_linear = previous.kind == Kind::linear;
+        finish.out = from_linear == to_linear
+                         ? (to_linear ? vectors(next, h * w * c) : rows_of_channels(next, h, w, c))
+                     : from_linear ? features_in_rows(next, h, w, c)
+                                   : rows_of_features(next, h, w, c);
+        if (previous.relu) finish.mask = from;
+      }
+      if (last_narrow)
+        (transposed ? convolve : convolve_transposed)(state.operand, patches.flat, unfolded_view,
+                                                      state.weights(i), finish, workspace,
+                                                      main.stream());
+      else
+        (transposed ? convolve : convolve_transposed)(
+            state.operand, sizes, gradient, state.weights(i), finish, workspace, main.stream());
+      current = next;
+    }
+    if (adds) {
+      const c10::cuda::CUDAStreamGuard guard(state.side);
+      size_t at = 0;
+      for (size_t i = state.layers.size(); i-- > 0;)
+        for (const torch::Tensor& parameter : {state.layers[i].weight, state.layers[i].bias})
+          parameter.grad().add_(targets[at++]);
+      for (const torch::Tensor& used : targets) keep(used);
+    }
+    state.written = true;
+    state.side_busy = true;
+    AT_CUDA_CHECK(cudaGetLastError());
+    return {input_gradient, torch::Tensor(), torch::Tensor()};
+  }
+};
+
+Stack::Stack(std::vector<StackLayer> layers, std::vector<torch::Tensor> shadows)
+    : state_(std::make_shared<State>(std::move(layers), std::move(shadows))) {}
+Stack::~Stack() = default;
+
+torch::Tensor Stack::forward(const torch::Tensor& input) {
+  return Run::apply(input, state_->anchor, this);
+}
+
+void Stack::begin_gradients() { state_->written = false; }
+
+void Stack::finish_gradients() {
+  if (!state_->side_busy) return;
+  at::cuda::CUDAEvent done;
+  done.record(state_->side);
+  done.block(at::cuda::getCurrentCUDAStream());
+  state_->side_busy = false;
+  state_->kept.clear();
+}
+
+}  // namespace facet::cuda

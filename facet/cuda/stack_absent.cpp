@@ -1,0 +1,20 @@
+// Networks on a card, in builds without CUDA: there are none.
+#include <stdexcept>
+
+#include "facet/cuda/stack.h"
+
+namespace facet::cuda {
+
+struct Stack::State {};
+
+bool takes_stacks(torch::Device) { return false; }
+
+Stack::Stack(std::vector<StackLayer>, std::vector<torch::Tensor>) {
+  throw std::logic_error("a network on a card in a build without CUDA");
+}
+Stack::~Stack() = default;
+torch::Tensor Stack::forward(const torch::Tensor& input) { return input; }
+void Stack::begin_gradients() {}
+void Stack::finish_gradients() {}
+
+}  // namespace facet::cuda
