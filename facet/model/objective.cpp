@@ -1,5 +1,7 @@
 #include "facet/model/objective.h"
 
+#include "facet/cuda/ops.h"
+
 namespace facet {
 
 torch::Tensor BoundTerms::kl_z() const {
@@ -18,28 +20,17 @@ torch::Tensor BoundTerms::bound() const {
   return reconstruction.to(torch::kFloat64) - kl_z() - kl_r();
 }
 
-torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
-  return labels.defined() ? labels.select(1, static_cast<int64_t>(factor)) : torch::Tensor();
-}
-
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise) {
-  std::vector<FactorParameters> parameters;
-  for (const FactorPosterior& posterior : model.prior.posteriors)
-    parameters.push_back(posterior.parameters());
-  return bound_terms(model, parameters, x, labels, noise);
+  return bound_terms(model, std::vector<FactorParameters>(model.prior.size()), x, labels, noise);
 }
 
 BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
                        const torch::Tensor& x, const torch::Tensor& labels, const Key& noise) {
-  BoundTerms terms;
-  terms.encoding = model.encode(x);
-  const torch::Tensor output = model.decode(terms.encoding.sample(noise));
-  terms.reconstruction = model.likelihood().log_density(x, output);
-  const auto blocks = model.prior.split(terms.encoding.mean, terms.encoding.variance());
-  for (size_t i = 0; i < model.prior.size(); ++i)
-    terms.factors.push_back(factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i)));
-  return terms;
+  const auto [encoding, z] = model.encode_and_sample(x, noise);
+  const torch::Tensor reconstruction = model.likelihood().log_density(x, model.decode(z));
+  return {encoding, reconstruction,
+          factor_terms(model.prior, encoding.mean, encoding.log_variance, parameters, labels)};
 }
 
 torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
@@ -54,16 +45,41 @@ torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::T
   return loss;
 }
 
+namespace {
+
+/// Minus eq:elbo:a to eq:elbo:c, a mean over the images.
+torch::Tensor unlabelled_loss(const BoundTerms& terms, const torch::Tensor& kl_weight) {
+  if (cuda::takes(terms.reconstruction)) {
+    std::vector<cuda::WeightedMean> means = {{terms.reconstruction, -1.0, {}}};
+    for (const FactorTerms& factor : terms.factors) {
+      means.push_back({factor.kl_z, 1.0, kl_weight});
+      means.push_back({factor.kl_r, 1.0, {}});
+    }
+    return cuda::weighted_sum(means);
+  }
+  return -(terms.reconstruction.mean() - kl_weight * terms.kl_z().mean() - terms.kl_r().mean());
+}
+
+}  // namespace
+
 torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
                          const ObjectiveWeights& weights) {
-  const torch::Tensor loss =
-      -(terms.reconstruction.mean() - weights.kl_z * terms.kl_z().mean() - terms.kl_r().mean());
+  const torch::Tensor loss = unlabelled_loss(terms, weights.kl_z);
   if (!weights.labels.defined() || !labels.defined()) return loss;
   return loss + weights.labels * label_loss(terms.factors, labels, weights.values);
 }
 
 torch::Tensor standard_normal_kl(const Encoding& encoding) {
+  if (cuda::takes(encoding.mean))
+    return cuda::standard_normal_kl(encoding.mean, encoding.log_variance);
   return 0.5 * (encoding.mean.square() + encoding.variance() - 1.0 - encoding.log_variance).sum(1);
+}
+
+torch::Tensor pretrain_loss(const torch::Tensor& reconstruction, const torch::Tensor& kl,
+                            const torch::Tensor& kl_weight) {
+  if (cuda::takes(reconstruction))
+    return cuda::weighted_sum({{reconstruction, -1.0, {}}, {kl, 1.0, kl_weight}});
+  return -(reconstruction.mean() - kl_weight * kl.mean());
 }
 
 }  // namespace facet

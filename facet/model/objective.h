@@ -27,7 +27,8 @@ struct BoundTerms {
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise);
 
-/// The same with the prior's parameters given, one a factor: gradients flow to them too.
+/// The same with parameters in the place of a factor's posterior, one a factor and undefined where
+/// the posterior itself is meant: gradients flow to them too.
 BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
                        const torch::Tensor& x, const torch::Tensor& labels, const Key& noise);
 
@@ -54,7 +55,9 @@ torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
 /// KL(q(z|x) || N(0, I)), [B].
 torch::Tensor standard_normal_kl(const Encoding& encoding);
 
-/// The label column of factor i; undefined where labels are.
-torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor);
+/// What pre-training minimises: minus the bound with a N(0, I) prior, a mean over the images.
+/// `kl_weight` is one float64 number on the model's device.
+torch::Tensor pretrain_loss(const torch::Tensor& reconstruction, const torch::Tensor& kl,
+                            const torch::Tensor& kl_weight);
 
 }  // namespace facet

@@ -1,5 +1,7 @@
 #include "facet/model/vae.h"
 
+#include "facet/cuda/ops.h"
+
 namespace facet {
 
 namespace {
@@ -18,6 +20,7 @@ void ModelOptions::visit(OptionVisitor& visitor) {
 }
 
 torch::Tensor Encoding::sample(const Key& key) const {
+  if (cuda::takes(mean)) return cuda::sample_latent(mean, log_variance, key.value(), key.counter());
   return mean + torch::exp(0.5 * log_variance) * standard_normal(key, mean.sizes(), mean.options());
 }
 
@@ -35,8 +38,26 @@ Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
 }
 
 Encoding Vae::encode(const torch::Tensor& x) {
-  const auto halves = encoder_->forward(x).chunk(2, 1);
+  const torch::Tensor head = encoder_->forward(x);
+  if (cuda::takes(head)) {
+    const auto [mean, log_variance] =
+        cuda::split_encoding(head, smallest_log_variance, largest_log_variance);
+    return {mean, log_variance};
+  }
+  const auto halves = head.chunk(2, 1);
   return {halves[0], halves[1].clamp(smallest_log_variance, largest_log_variance)};
+}
+
+std::pair<Encoding, torch::Tensor> Vae::encode_and_sample(const torch::Tensor& x,
+                                                          const Key& noise) {
+  if (cuda::takes(x)) {
+    const auto [mean, log_variance, z] =
+        cuda::draw_encoding(encoder_->forward(x), smallest_log_variance, largest_log_variance,
+                            noise.value(), noise.counter());
+    return {{mean, log_variance}, z};
+  }
+  const Encoding encoding = encode(x);
+  return {encoding, encoding.sample(noise)};
 }
 
 torch::Tensor Vae::decode(const torch::Tensor& z) {
@@ -54,6 +75,21 @@ int64_t Vae::network_parameters() const {
   int64_t count = 0;
   for (const torch::Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+void Vae::accelerate(const Shadows& shadows) {
+  encoder_->accelerate(shadows);
+  decoder_->accelerate(shadows);
+}
+
+void Vae::begin_gradients() {
+  encoder_->stack()->begin_gradients();
+  decoder_->stack()->begin_gradients();
+}
+
+void Vae::finish_gradients() {
+  encoder_->stack()->finish_gradients();
+  decoder_->stack()->finish_gradients();
 }
 
 void Vae::change_coordinates(const Coordinates& coordinates, const torch::Tensor& log_variance) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -41,6 +42,8 @@ class Vae : public torch::nn::Module {
 
   /// x in the likelihood's units, [B, C, H, W].
   Encoding encode(const torch::Tensor& x);
+  /// The encoding and a draw z from it, [B, Z]: encode() and sample() in one.
+  std::pair<Encoding, torch::Tensor> encode_and_sample(const torch::Tensor& x, const Key& noise);
   /// z [B, Z] of any float type to the decoder's output.
   torch::Tensor decode(const torch::Tensor& z);
 
@@ -51,6 +54,15 @@ class Vae : public torch::nn::Module {
   /// Networks and prior alike.
   void move_to(torch::Device device);
   int64_t network_parameters() const;
+
+  /// From now on the kernels of cuda/stack.h run the networks, on parameters as they lie now, whose
+  /// gradients are defined. Where `shadows` is empty they compute in TF32, else in bfloat16.
+  void accelerate(const Shadows& shadows);
+  bool accelerated() { return encoder_->stack() != nullptr; }
+  /// Around the backward pass of an accelerated model: the first one after `begin` writes the
+  /// parameters' gradients, others add to them, and after `finish` they are there.
+  void begin_gradients();
+  void finish_gradients();
 
   /// Makes z' = transform (z - centre) the model's latent vector. What the decoder gives for a
   /// point stays the same, the encoder's mean moves along; its log variance becomes the given one

@@ -9,10 +9,39 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/cuda/ops.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
+
+namespace {
+
+/// On a card everything about a posterior is computed by kernels of ours from these.
+cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior,
+                                      const torch::Tensor& labels) {
+  const NaturalNormalGamma& natural = posterior.components;
+  return {natural.log_alpha, natural.alpha,    natural.alpha_mu,
+          natural.alpha_mu2, posterior.counts, labels};
+}
+
+cuda::NaturalStepNumbers kernel_input(const NaturalGradient& step, const Hyperprior& hyperprior) {
+  const auto& [m0, s0, a0, b0, c0] = hyperprior;
+  return {step.scale, step.rho, m0, s0, a0, b0, c0};
+}
+
+FactorTerms from_kernel(const cuda::PriorTermTensors& terms) {
+  return {terms.responsibilities, terms.kl_z, terms.kl_r, terms.label_log_likelihood};
+}
+
+/// Whether a block is a constant on a card: its terms have no gradient there.
+bool kernels_take(const BlockEncoding& block) {
+  return cuda::takes_block(block.mean) &&
+         !(at::GradMode::is_enabled() &&
+           (block.mean.requires_grad() || block.variance.requires_grad()));
+}
+
+}  // namespace
 
 void FactorOptions::visit(OptionVisitor& visitor) {
   visitor.option("name", name, "What the factor is called in files, pictures and options.");
@@ -141,6 +170,14 @@ FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& par
           label_log_likelihood};
 }
 
+FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
+                         const torch::Tensor& labels) {
+  if (kernels_take(block))
+    return from_kernel(
+        cuda::prior_terms(block.mean, block.variance, kernel_input(posterior, labels)));
+  return factor_terms(block, posterior.parameters(), labels);
+}
+
 torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterior,
                      const torch::Tensor& labels) {
   torch::NoGradGuard no_gradient;
@@ -172,6 +209,20 @@ void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
   posterior.components.alpha_mu.lerp_(optimum.components.alpha_mu, rho);
   posterior.components.alpha_mu2.lerp_(optimum.components.alpha_mu2, rho);
   posterior.counts.lerp_(optimum.counts, rho);
+}
+
+void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
+                             const torch::Tensor& labels, const NaturalGradient& step,
+                             const Hyperprior& hyperprior) {
+  torch::NoGradGuard no_gradient;
+  if (cuda::takes_block(block.mean))
+    return cuda::natural_gradient_update(block.mean, block.variance,
+                                         kernel_input(posterior, labels),
+                                         kernel_input(step, hyperprior));
+  const torch::Tensor responsibilities = e_step(block, posterior, labels);
+  natural_step(posterior,
+               conjugate_posterior(statistics(block, responsibilities), step.scale, hyperprior),
+               step.rho);
 }
 
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior) {
@@ -257,6 +308,74 @@ std::vector<BlockEncoding> FactorialMixture::split(const torch::Tensor& mean,
 
 void FactorialMixture::to(torch::Device device) {
   for (FactorPosterior& posterior : posteriors) posterior = posterior.to(device);
+}
+
+torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
+  return labels.defined() ? labels.select(1, static_cast<int64_t>(factor)) : torch::Tensor();
+}
+
+namespace {
+
+/// The factors that kernels are given together, and where their blocks of [B, Z] begin.
+struct KernelFactors {
+  std::vector<size_t> indices;
+  std::vector<cuda::PriorFactorTensors> tensors;
+  std::vector<int64_t> begins;
+};
+template <typename Chosen>
+KernelFactors kernel_factors(const FactorialMixture& prior, const torch::Tensor& labels,
+                             const Chosen& chosen) {
+  KernelFactors result;
+  int64_t begin = 0;
+  for (size_t i = 0; i < prior.size(); begin += prior.factors[i++].dimensions) {
+    if (!chosen(i)) continue;
+    result.indices.push_back(i);
+    result.tensors.push_back(kernel_input(prior.posteriors[i], labels_of_factor(labels, i)));
+    result.begins.push_back(begin);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch::Tensor& mean,
+                                      const torch::Tensor& log_variance,
+                                      const std::vector<FactorParameters>& parameters,
+                                      const torch::Tensor& labels) {
+  std::vector<FactorTerms> terms(prior.size());
+  const bool kernels = cuda::takes(mean);
+  if (kernels) {
+    const KernelFactors factors =
+        kernel_factors(prior, labels, [&](size_t i) { return !parameters[i].defined(); });
+    const auto computed = cuda::prior_terms(mean, log_variance, factors.tensors, factors.begins);
+    for (size_t j = 0; j < computed.size(); ++j)
+      terms[factors.indices[j]] = from_kernel(computed[j]);
+    if (computed.size() == prior.size()) return terms;
+  }
+  const auto blocks = prior.split(mean, torch::exp(log_variance));
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (parameters[i].defined())
+      terms[i] = factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i));
+    else if (!kernels)
+      terms[i] = factor_terms(blocks[i], prior.posteriors[i], labels_of_factor(labels, i));
+  }
+  return terms;
+}
+
+void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
+                             const torch::Tensor& log_variance, const torch::Tensor& labels,
+                             const NaturalGradient& step, const std::vector<bool>& moves) {
+  torch::NoGradGuard no_gradient;
+  if (cuda::takes(mean)) {
+    const KernelFactors factors = kernel_factors(prior, labels, [&](size_t i) { return moves[i]; });
+    return cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
+                                         kernel_input(step, prior.hyperprior));
+  }
+  const auto blocks = prior.split(mean, torch::exp(log_variance));
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (moves[i])
+      natural_gradient_update(prior.posteriors[i], blocks[i], labels_of_factor(labels, i), step,
+                              prior.hyperprior);
 }
 
 }  // namespace facet

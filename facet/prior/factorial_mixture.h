@@ -52,6 +52,8 @@ struct Hyperprior {
 struct FactorParameters {
   NormalGamma components;
   torch::Tensor counts;
+
+  bool defined() const { return counts.defined(); }
 };
 
 /// The same as state: Normal-Gammas in natural parameters, [K, D] each, and
@@ -109,6 +111,9 @@ struct FactorTerms {
 };
 FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& parameters,
                          const torch::Tensor& labels);
+/// The same at a posterior, which no gradient flows to.
+FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
+                         const torch::Tensor& labels);
 
 /// The E-step alone: responsibilities with labels clamped, [B, K], no gradient.
 torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterior,
@@ -130,6 +135,16 @@ FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double s
 /// number on the posterior's device.
 void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
                   const torch::Tensor& rho);
+
+/// A whole natural-gradient step on a batch: E-step, statistics, lambda* and the step towards it,
+/// in place.
+struct NaturalGradient {
+  double scale = 1.0;  ///< N / |B|
+  torch::Tensor rho;   ///< one float64 number on the posterior's device
+};
+void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
+                             const torch::Tensor& labels, const NaturalGradient& step,
+                             const Hyperprior& hyperprior);
 
 /// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);
@@ -164,5 +179,21 @@ struct FactorialMixture {
   std::vector<torch::Tensor> split(const torch::Tensor& z) const;
   void to(torch::Device device);
 };
+
+/// The label column of factor i; undefined where labels are.
+torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor);
+
+/// The terms of every factor for encodings with mean and log variance [B, Z]. `parameters[i]`,
+/// where defined, stands for factor i's posterior, and gradients flow to it too. `labels` is int64
+/// [B, I] or undefined.
+std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch::Tensor& mean,
+                                      const torch::Tensor& log_variance,
+                                      const std::vector<FactorParameters>& parameters,
+                                      const torch::Tensor& labels);
+
+/// A natural-gradient step of every factor i with `moves[i]`, on encodings and labels as above.
+void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
+                             const torch::Tensor& log_variance, const torch::Tensor& labels,
+                             const NaturalGradient& step, const std::vector<bool>& moves);
 
 }  // namespace facet

@@ -484,5 +484,60 @@ TEST(FactorialMixture, SplitCutsBlocksInOrderAsFloat64) {
   EXPECT_TRUE(torch::equal(encodings[1].variance, columns(1, 3) + 100));
 }
 
+/// Two factors with posteriors that differ, encodings [6, 5] of the width that networks give, and
+/// labels of the second factor for half of the images.
+struct TwoFactors {
+  FactorialMixture mixture{{{"a", 4, 2}, {"b", 3, 3}}, hyperprior};
+  torch::Tensor mean = normal64(Key(90), {6, 5}).to(torch::kFloat32),
+                log_variance = normal64(Key(91), {6, 5}).to(torch::kFloat32);
+  torch::Tensor labels = torch::stack(
+      {int64_tensor({-1, -1, -1, -1, -1, -1}), int64_tensor({2, -1, 0, -1, 1, -1})}, 1);
+
+  TwoFactors() {
+    for (size_t i = 0; i < 2; ++i)
+      mixture.posteriors[i] = random_posterior(Key(92).fold(i), mixture.factors[i].components,
+                                               mixture.factors[i].dimensions);
+  }
+  BlockEncoding block(size_t factor) const {
+    return mixture.split(mean, torch::exp(log_variance))[factor];
+  }
+};
+
+TEST(FactorialMixture, TermsAreThoseOfItsBlocks) {
+  const TwoFactors two;
+  // Other parameters in the place of the first posterior.
+  std::vector<FactorParameters> parameters(2);
+  parameters[0] = random_posterior(Key(93), 4, 2).parameters();
+  const auto terms = factor_terms(two.mixture, two.mean, two.log_variance, parameters, two.labels);
+  ASSERT_EQ(terms.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const FactorTerms expected =
+        factor_terms(two.block(i), i == 0 ? parameters[0] : two.mixture.posteriors[1].parameters(),
+                     labels_of_factor(two.labels, i));
+    EXPECT_TRUE(torch::equal(terms[i].responsibilities, expected.responsibilities));
+    EXPECT_TRUE(torch::equal(terms[i].kl_z, expected.kl_z));
+    EXPECT_TRUE(torch::equal(terms[i].kl_r, expected.kl_r));
+    EXPECT_TRUE(torch::equal(terms[i].label_log_likelihood, expected.label_log_likelihood));
+  }
+}
+
+TEST(FactorialMixture, AnUpdateMovesTheFactorsThatAreToMove) {
+  TwoFactors two;
+  const TwoFactors before;
+  natural_gradient_update(two.mixture, two.mean, two.log_variance, two.labels, {7.0, number(0.3)},
+                          {false, true});
+  EXPECT_TRUE(torch::equal(two.mixture.posteriors[0].components.alpha,
+                           before.mixture.posteriors[0].components.alpha));
+  FactorPosterior expected = before.mixture.posteriors[1];
+  const BlockEncoding block = before.block(1);
+  const torch::Tensor gamma = e_step(block, expected, labels_of_factor(two.labels, 1));
+  natural_step(expected, conjugate_posterior(statistics(block, gamma), 7.0, hyperprior),
+               number(0.3));
+  EXPECT_TRUE(torch::equal(two.mixture.posteriors[1].components.alpha, expected.components.alpha));
+  EXPECT_TRUE(
+      torch::equal(two.mixture.posteriors[1].components.alpha_mu, expected.components.alpha_mu));
+  EXPECT_TRUE(torch::equal(two.mixture.posteriors[1].counts, expected.counts));
+}
+
 }  // namespace
 }  // namespace facet
