@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "facet/data/augment.h"
 
@@ -37,6 +40,20 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
   return draw.mul_(255).lt(pixels).to(torch::kUInt8).mul_(255);
 }
 
+/// Pixels as an image set has them: of the chosen images, binarized where `seed` is given.
+torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
+                          std::optional<int64_t> seed, torch::Device place) {
+  torch::Tensor pixels = pack.images.index_select(0, chosen);
+  if (seed) {
+    const Key key = Key(static_cast<uint64_t>(*seed)).fold("binarize");
+    // In slices, so that the random numbers of a large set are not all in memory at once.
+    int64_t slice = 0;
+    for (torch::Tensor part : pixels.split(1000))
+      part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
+  }
+  return pixels.to(place);
+}
+
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
@@ -54,7 +71,15 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        bool streamed) {
   const torch::Tensor chosen = pack.indices(splits);
   ImageSet set;
-  set.pixels = pack.images.index_select(0, chosen);
+  set.binarize_by_draw = training && options.binarize == "draw";
+  set.streamed = streamed;
+  const torch::Device place = streamed ? torch::Device(torch::kCPU) : device;
+  std::optional<int64_t> seed;
+  if (options.binarize != "none" && !set.binarize_by_draw) seed = options.binarize_seed;
+  const auto make = [&] { return make_pixels(pack, chosen, seed, place); };
+  std::string what = fmt::format("{} {}", place.str(), seed ? fmt::format("{}", *seed) : "grey");
+  for (const Split split : splits) what += fmt::format(" {}", static_cast<int>(split));
+  set.pixels = pack.shared ? pack.shared->get(what, make) : make();
   set.labels = pack.labels.index_select(0, chosen).to(torch::kInt64).to(device);
   if (training && options.label_fraction < 1.0) {
     const torch::Tensor order =
@@ -64,16 +89,6 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
     const torch::Tensor hidden = order.narrow(0, kept, set.count() - kept).to(device);
     set.labels.index_fill_(0, hidden, -1);
   }
-  set.binarize_by_draw = training && options.binarize == "draw";
-  if (options.binarize != "none" && !set.binarize_by_draw) {
-    const Key key = Key(static_cast<uint64_t>(options.binarize_seed)).fold("binarize");
-    // In slices, so that the random numbers of a large set are not all in memory at once.
-    int64_t slice = 0;
-    for (torch::Tensor part : set.pixels.split(1000))
-      part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
-  }
-  set.streamed = streamed;
-  if (!streamed) set.pixels = set.pixels.to(device);
   return set;
 }
 

@@ -58,6 +58,14 @@ std::vector<Split> parse_splits(const std::vector<std::string>& names) {
   return splits;
 }
 
+torch::Tensor SharedPixels::get(const std::string& what,
+                                const std::function<torch::Tensor()>& make) {
+  const std::lock_guard lock(mutex_);
+  torch::Tensor& pixels = made_[what];
+  if (!pixels.defined()) pixels = make();
+  return pixels;
+}
+
 torch::Tensor Pack::indices(const std::vector<Split>& splits) const {
   torch::Tensor member = torch::zeros({count()}, torch::kBool);
   std::vector<std::string> names;

@@ -4,6 +4,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,12 +33,25 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
+/// Pixels made ready for a device, which several runs look at and none changes.
+class SharedPixels {
+ public:
+  /// What `make` gives the first time that `what` is asked for. Threads may ask at the same time.
+  torch::Tensor get(const std::string& what, const std::function<torch::Tensor()>& make);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, torch::Tensor> made_;
+};
+
 struct Pack {
   torch::Tensor images;  ///< U8 [N, C, H, W]
   torch::Tensor labels;  ///< I32 [N, P], -1 where unknown
   torch::Tensor split;   ///< U8 [N]
   std::vector<Property> properties;
   std::string origin;  ///< one line about where it came from
+  /// Where set, image sets made from this pack share their pixels.
+  std::shared_ptr<SharedPixels> shared;
 
   int64_t count() const { return images.size(0); }
   ImageShape shape() const { return {images.size(1), images.size(2), images.size(3)}; }

@@ -102,6 +102,7 @@ std::string folder_text(const std::string& text) {
         std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
     if (kept || (!clean.empty() && clean.back() != '_')) clean += kept ? c : '_';
   }
+  if (clean.ends_with('_')) clean.pop_back();
   return clean;
 }
 
@@ -266,8 +267,10 @@ const char* state_name(RunState state) {
 
 SharedPacks::SharedPacks(const SweepPlan& plan) {
   for (const SweepRun& run : plan.runs) {
-    std::shared_ptr<const Pack>& pack = packs_[data_key(run.config)];
-    if (!pack) pack = std::make_shared<Pack>(load_data(run.config.data));
+    std::shared_ptr<Pack>& pack = packs_[data_key(run.config)];
+    if (pack) continue;
+    pack = std::make_shared<Pack>(load_data(run.config.data));
+    pack->shared = std::make_shared<SharedPixels>();
   }
 }
 

@@ -68,14 +68,15 @@ struct RunOutcome {
   std::exception_ptr error;  ///< and as it was thrown
 };
 
-/// The data that runs are trained on: what several of them name is loaded once.
+/// The data that runs are trained on: what several of them name is loaded once, and is once on the
+/// device.
 class SharedPacks {
  public:
   explicit SharedPacks(const SweepPlan& plan);
   const Pack& of(const Config& config) const;
 
  private:
-  std::map<std::string, std::shared_ptr<const Pack>> packs_;  ///< by the options that name them
+  std::map<std::string, std::shared_ptr<Pack>> packs_;  ///< by the options that name them
 };
 
 struct SweepOptions {

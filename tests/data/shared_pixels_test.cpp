@@ -1,0 +1,72 @@
+// Image sets of a shared pack: those that would hold the same pixels hold the same tensor, others
+// do not, and what they hold is what sets of a pack that is not shared hold.
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "facet/data/batches.h"
+
+namespace facet {
+namespace {
+
+Pack grey_pack() {
+  Pack pack;
+  pack.images = uniform(Key(1), {30, 1, 4, 4}, {}).mul(255).to(torch::kUInt8);
+  pack.labels = torch::zeros({30, 1}, torch::kInt32);
+  pack.split = torch::zeros({30}, torch::kUInt8);
+  pack.split.narrow(0, 20, 10).fill_(2);
+  return pack;
+}
+
+ImageSet select(const Pack& pack, Split split, const std::string& binarize, int64_t seed = 1) {
+  DataOptions options;
+  options.binarize = binarize;
+  options.binarize_seed = seed;
+  return select_images(pack, {split}, options, true, torch::kCPU);
+}
+
+TEST(SharedPixels, SetsThatWouldHoldTheSamePixelsShareThem) {
+  Pack pack = grey_pack();
+  const Pack alone = pack;
+  pack.shared = std::make_shared<SharedPixels>();
+  const auto place = [&](Split split, const std::string& binarize, int64_t seed = 1) {
+    const ImageSet set = select(pack, split, binarize, seed);
+    EXPECT_TRUE(torch::equal(set.pixels, select(alone, split, binarize, seed).pixels));
+    return set.pixels.data_ptr();
+  };
+  const void* fixed = place(Split::train, "fixed");
+  EXPECT_EQ(place(Split::train, "fixed"), fixed);
+  EXPECT_NE(place(Split::train, "fixed", 2), fixed);
+  EXPECT_NE(place(Split::test, "fixed"), fixed);
+  const void* grey = place(Split::train, "none");
+  EXPECT_NE(grey, fixed);
+  EXPECT_EQ(place(Split::train, "draw"), grey) << "binarized when drawn, not before";
+}
+
+TEST(SharedPixels, LabelsStayEachSetsOwn) {
+  Pack pack = grey_pack();
+  pack.shared = std::make_shared<SharedPixels>();
+  DataOptions few;
+  few.label_fraction = 0.1;
+  const ImageSet hidden = select_images(pack, {Split::train}, few, true, torch::kCPU);
+  EXPECT_EQ(hidden.labels.ge(0).sum().item<int64_t>(), 2);
+  EXPECT_EQ(select(pack, Split::train, "none").labels.ge(0).sum().item<int64_t>(), 20);
+}
+
+TEST(SharedPixels, AreMadeOnceHoweverManyAskAtATime) {
+  SharedPixels shared;
+  int made = 0;
+  const auto ask = [&] {
+    shared.get("pixels", [&] {
+      ++made;
+      return torch::zeros({1});
+    });
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(ask);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+}
+
+}  // namespace
+}  // namespace facet
