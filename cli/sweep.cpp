@@ -116,7 +116,7 @@ void share_threads(size_t jobs, torch::Device device) {
 class SweepWatch {
  public:
   SweepWatch(const SweepPlan& plan, const fs::path& folder, std::vector<RunOutcome> outcomes)
-      : plan_(plan), folder_(folder), outcomes_(outcomes), display(plan, outcomes) {}
+      : display(plan, outcomes), plan_(plan), folder_(folder), outcomes_(std::move(outcomes)) {}
 
   void ended(size_t run, const RunOutcome& outcome) {
     display.ended(run, outcome);
@@ -129,14 +129,13 @@ class SweepWatch {
                "saving the state of a sweep");
   }
 
+  SweepDisplay display;
+
  private:
   const SweepPlan& plan_;
   fs::path folder_;
   std::mutex mutex_;
-  std::vector<RunOutcome> outcomes_;
-
- public:
-  SweepDisplay display;
+  std::vector<RunOutcome> outcomes_;  ///< as far as runs have ended
 };
 
 SweepCallbacks callbacks_of(SweepWatch& watch, torch::Device device) {
