@@ -770,6 +770,7 @@ int main() {
   check_prior("prior, 3 factors, B 9", 9, {{3, 5, false}, {70, 64, true}, {130, 67, true}});
   check_prior("prior, B 130, K 33, D 2", 130, {{33, 2, true}});
   check_prior("prior, B 1, K 1, D 1", 1, {{1, 1, false}});
+  check_prior("prior, K 600 and K 9, B 9", 9, {{600, 7, true}, {9, 3, false}});
   check_prior("prior, K 2", 64, {{2, 64, false}});
   check_prior("prior, K 64", 64, {{64, 64, false}});
   check_prior("prior, K 512", 64, {{512, 64, false}});
