@@ -4,6 +4,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "facet/cuda/ops.h"
+
 namespace facet {
 
 Key Key::fold(std::string_view purpose) const {
@@ -34,11 +36,14 @@ torch::Generator Key::generator(torch::Device device) const {
 
 torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
                               const torch::TensorOptions& options) {
+  if (cuda::draws(options))
+    return cuda::standard_normal(key.value(), key.counter(), shape, options);
   return torch::randn(shape, key.generator(options.device()), options);
 }
 
 torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
                       const torch::TensorOptions& options) {
+  if (cuda::draws(options)) return cuda::uniform(key.value(), key.counter(), shape, options);
   return torch::rand(shape, key.generator(options.device()), options);
 }
 

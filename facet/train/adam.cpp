@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "facet/cuda/ops.h"
+
 namespace facet {
 
 namespace {
@@ -65,11 +67,20 @@ Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(opt
   }
 }
 
+torch::Tensor Adam::gradient_norm() const {
+  return cuda::takes(gradients_) ? cuda::gradient_norm(gradients_) : gradients_.norm();
+}
+
 void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
   torch::NoGradGuard no_gradient;
+  steps_ += 1;
+  if (cuda::takes(parameters_)) {
+    const auto& [beta1, beta2, epsilon, largest_norm] = options_;
+    return cuda::adam_step(parameters_, gradients_, moments_.first, moments_.second, {},
+                           {beta1, beta2, epsilon, largest_norm, learning_rate, steps_, norm});
+  }
   if (options_.largest_gradient_norm > 0)
     gradients_.mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
-  steps_ += 1;
   adam_update(parameters_, gradients_, moments_, steps_, learning_rate, options_);
 }
 

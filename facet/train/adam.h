@@ -36,7 +36,7 @@ class Adam {
 
   void zero_gradients() { gradients_.zero_(); }
   /// Length of the whole gradient, a scalar on the device.
-  torch::Tensor gradient_norm() const { return gradients_.norm(); }
+  torch::Tensor gradient_norm() const;
   /// One step; a gradient longer than largest_gradient_norm is shortened to it first. `norm` is
   /// gradient_norm().
   void step(const torch::Tensor& learning_rate, const torch::Tensor& norm);

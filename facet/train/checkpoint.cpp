@@ -81,7 +81,7 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .found = fmt::format("phase {} step {}", number(0), number(1)),
                  .expected = "a phase from 0 to 3 and a step",
                  .cause = "is the file damaged?"});
-  const auto flat = adam.moments().first.sizes();
+  const std::vector<int64_t> flat = adam.moments().first.sizes().vec();
   adam.restore(number(3), {file.get("adam.first", torch::kFloat32, flat, object),
                            file.get("adam.second", torch::kFloat32, flat, object)});
   for (auto& [name, optimizer] : named) {

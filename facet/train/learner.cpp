@@ -141,6 +141,76 @@ std::optional<std::string> Learner::find_not_finite() const {
   return name.empty() ? "the gradient's norm" : name;
 }
 
+std::optional<Batches> Learner::labelled_batches() {
+  const JointOptions& joint = config_.train.joint;
+  if (joint.labelled_batch == 0 || !labels_.defined()) return {};
+  const torch::Tensor known = labels_.ge(0).any(1).nonzero().squeeze(1);
+  if (known.numel() == 0) return {};
+  labelled_labels_ = labels_.index_select(0, known);
+  ImageSet labelled = images_;
+  labelled.pixels = images_.pixels.index_select(0, known.to(images_.pixels.device()));
+  labelled.labels = images_.labels.index_select(0, known);
+  labelled.augment = joint.augment_labelled;
+  // Softened images are grey; the encoder knows black and white.
+  if (labelled.augment) labelled.binarize_by_draw = config_.data.binarize != "none";
+  return Batches(labelled, key_.fold("labelled batches"), joint.labelled_batch);
+}
+
+const StepPlan& Learner::next_plan(Phase phase, int64_t step) {
+  const bool planned =
+      planned_phase_ == phase && next_ < plans_.size() && plans_[next_].step == step;
+  if (!planned) {
+    const int64_t left = phase_steps(config_.train, phase) - step;
+    const int64_t count = std::clamp<int64_t>(left, 1, PlanTable::capacity);
+    plans_.clear();
+    for (int64_t i = 0; i < count; ++i) plans_.push_back(planner_.plan(phase, step + i));
+    table_.fill(plans_);
+    planned_phase_ = phase;
+    next_ = 0;
+  }
+  return plans_[next_++];
+}
+
+void Learner::step(Phase phase, int64_t step) {
+  if (phase == Phase::initialise) cached_encodings();
+  if (phase == Phase::joint) revive_components(step);
+  const StepPlan& plan = next_plan(phase, step);
+  if (phase != Phase::initialise) batches_.send(plan.images);
+  if (plan.labelled.defined()) labelled_->send(plan.labelled);
+  last_kind_ = kind_of(phase, plan.supervised);
+  Trace& trace = traces_[last_kind_];
+  const auto body = [&] {
+    table_.advance();
+    if (phase == Phase::pretrain) pretrain_step(trace);
+    if (phase == Phase::initialise) initialise_step();
+    if (phase == Phase::joint) joint_step(plan.supervised, trace);
+  };
+  if (options_.record)
+    graphs_.step(last_kind_, body);
+  else
+    body();
+}
+
+std::optional<std::string> Learner::find_not_finite() const {
+  const auto found = traces_.find(last_kind_);
+  if (found == traces_.end()) return {};
+  const Trace& trace = found->second;
+  if (!trace.number.defined() || std::isfinite(trace.number.item<double>())) return {};
+  NamedTensors tensors = trace.tensors;
+  for (auto& entry : gradients_and_parameters(*model_)) tensors.push_back(entry);
+  const std::string name = first_not_finite(tensors);
+  return name.empty() ? "the gradient's norm" : name;
+}
+
+void Learner::choose_precision() {
+  at::globalContext().setAllowTF32CuDNN(false);  // fp32 means float32, where LibTorch convolves
+  if (config_.train.precision == "fp32" || !cuda::takes_stacks(device_)) return;
+  model_->accelerate(
+      config_.train.precision == "bf16"
+          ? [this](const torch::Tensor& parameter) { return adam_.shadow_of(parameter); }
+          : Shadows());
+}
+
 torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, Trace& trace) {
   adam_.zero_gradients();
   loss.backward();
@@ -160,12 +230,12 @@ torch::Tensor Learner::drawn_batch(const Batches& batches, const torch::Tensor& 
 void Learner::pretrain_step(Trace& trace) {
   const StepSlots& slots = table_.slots();
   const torch::Tensor x = drawn_batch(batches_, slots.images, slots.gradient_step);
-  const Encoding encoding = model_->encode(x);
   const Key noise = key_.fold(phase_name(Phase::pretrain)).at(slots.step);
-  const torch::Tensor output = model_->decode(encoding.sample(noise));
+  const auto [encoding, z] = model_->encode_and_sample(x, noise);
+  const torch::Tensor output = model_->decode(z);
   const torch::Tensor reconstruction = model_->likelihood().log_density(x, output);
   const torch::Tensor kl = standard_normal_kl(encoding);
-  const torch::Tensor norm = optimise(-(reconstruction.mean() - slots.kl_weight * kl.mean()),
+  const torch::Tensor norm = optimise(pretrain_loss(reconstruction, kl, slots.kl_weight),
                                       {{"the encoder's mean", encoding.mean},
                                        {"the encoder's log variance", encoding.log_variance},
                                        {"the decoder's output", output},
@@ -181,28 +251,26 @@ void Learner::initialise_step() {
   const torch::Tensor& chosen = table_.slots().images;
   const torch::Tensor labels =
       encoding_labels_.defined() ? encoding_labels_.index_select(0, chosen) : torch::Tensor();
-  std::vector<BlockEncoding> blocks;
   StepTerms step;
   for (size_t i = 0; i < encodings_.size(); ++i) {
-    blocks.push_back({encodings_[i].mean.index_select(0, chosen),
-                      encodings_[i].variance.index_select(0, chosen)});
-    const FactorTerms terms = factor_terms(blocks[i], model_->prior.posteriors[i].parameters(),
-                                           labels_of_factor(labels, i));
+    const BlockEncoding block{encodings_[i].mean.index_select(0, chosen),
+                              encodings_[i].variance.index_select(0, chosen)};
+    FactorPosterior& posterior = model_->prior.posteriors[i];
+    const torch::Tensor known = labels_of_factor(labels, i);
+    const FactorTerms terms = factor_terms(block, posterior, known);
     step.kl_z.push_back(terms.kl_z);
     step.kl_r.push_back(terms.kl_r);
+    natural_gradient_update(posterior, block, known, natural_gradient(chosen.size(0)),
+                            model_->prior.hyperprior);
   }
   add_step(sums_, step, model_->prior.size());
-  natural_gradient_step(blocks, labels, true);
 }
 
 std::vector<FactorParameters> Learner::tracked_parameters(bool supervised) {
-  std::vector<FactorParameters> parameters;
-  for (size_t i = 0; i < model_->prior.size(); ++i) {
-    const FactorPosterior& posterior = model_->prior.posteriors[i];
-    parameters.push_back(supervised && is_named(i)
-                             ? named_.at(model_->prior.factors[i].name).track(posterior)
-                             : posterior.parameters());
-  }
+  std::vector<FactorParameters> parameters(model_->prior.size());
+  for (size_t i = 0; supervised && i < parameters.size(); ++i)
+    if (is_named(i))
+      parameters[i] = named_.at(model_->prior.factors[i].name).track(model_->prior.posteriors[i]);
   return parameters;
 }
 
@@ -244,14 +312,17 @@ void Learner::joint_step(bool supervised, Trace& trace) {
   const Key noise = key_.fold(phase_name(Phase::joint)).at(slots.step);
   const std::vector<FactorParameters> parameters = tracked_parameters(supervised);
   const BoundTerms terms = bound_terms(*model_, parameters, x, labels, noise);
+  NamedTensors trail = {{"the encoder's mean", terms.encoding.mean},
+                        {"the encoder's log variance", terms.encoding.log_variance},
+                        {"the reconstruction term", terms.reconstruction}};
+  for (size_t i = 0; i < terms.factors.size(); ++i) {
+    const std::string& name = model_->prior.factors[i].name;
+    trail.emplace_back(fmt::format("KL[z] of factor '{}'", name), terms.factors[i].kl_z);
+    trail.emplace_back(fmt::format("KL[r] of factor '{}'", name), terms.factors[i].kl_r);
+  }
   StepTerms step;
-  step.gradient_norm = optimise(joint_loss(terms, parameters, labels, supervised),
-                                {{"the encoder's mean", terms.encoding.mean},
-                                 {"the encoder's log variance", terms.encoding.log_variance},
-                                 {"the reconstruction term", terms.reconstruction},
-                                 {"KL[z]", terms.kl_z()},
-                                 {"KL[r]", terms.kl_r()}},
-                                trace);
+  step.gradient_norm =
+      optimise(joint_loss(terms, parameters, labels, supervised), std::move(trail), trace);
   step.reconstruction = terms.reconstruction;
   step.labels = labels;
   for (const FactorTerms& factor : terms.factors) {
@@ -266,24 +337,15 @@ void Learner::joint_step(bool supervised, Trace& trace) {
     if (is_named(i))
       named_.at(model_->prior.factors[i].name).step(model_->prior.posteriors[i], slots.named_rate);
   const Encoding moved = model_->encode(x);
-  natural_gradient_step(model_->prior.split(moved.mean, moved.variance()), labels, !supervised);
+  std::vector<bool> moves;
+  for (size_t i = 0; i < parameters.size(); ++i) moves.push_back(!supervised || !is_named(i));
+  natural_gradient_update(model_->prior, moved.mean, moved.log_variance, labels,
+                          natural_gradient(x.size(0)), moves);
 }
 
-void Learner::natural_gradient_step(const std::vector<BlockEncoding>& blocks,
-                                    const torch::Tensor& labels, bool named_too) {
-  torch::NoGradGuard no_gradient;
-  const double scale =
-      static_cast<double>(images_.count()) / static_cast<double>(blocks.front().mean.size(0));
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (!named_too && is_named(i)) continue;
-    FactorPosterior& posterior = model_->prior.posteriors[i];
-    const torch::Tensor responsibilities =
-        e_step(blocks[i], posterior, labels_of_factor(labels, i));
-    natural_step(posterior,
-                 conjugate_posterior(statistics(blocks[i], responsibilities), scale,
-                                     model_->prior.hyperprior),
-                 table_.slots().step_size);
-  }
+NaturalGradient Learner::natural_gradient(int64_t batch) const {
+  return {static_cast<double>(images_.count()) / static_cast<double>(batch),
+          table_.slots().step_size};
 }
 
 void Learner::revive_components(int64_t step) {

@@ -74,8 +74,7 @@ class Learner {
   torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
                            const torch::Tensor& labels, bool supervised);
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
-  void natural_gradient_step(const std::vector<BlockEncoding>& blocks, const torch::Tensor& labels,
-                             bool named_too);
+  NaturalGradient natural_gradient(int64_t batch) const;
   void revive_components(int64_t step);
   bool is_named(size_t factor) const { return label_columns_[factor] >= 0; }
   torch::Tensor drawn_batch(const Batches& batches, const torch::Tensor& chosen,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facet/cuda/ops.h"
 #include "facet/eval/clusters.h"
 #include "facet/train/step_plan.h"
 
@@ -11,8 +12,11 @@ namespace {
 
 /// Where the sums are: the count of steps, the reconstruction, the gradient's norm, the labels' log
 /// likelihood and number, and then KL[z] and KL[r] of every factor.
-constexpr size_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3, label_count_at = 4,
-                 first_kl_at = 5;
+constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3,
+                  label_count_at = 4, first_kl_at = 5;
+
+int64_t kl_z_at(size_t factor) { return first_kl_at + static_cast<int64_t>(factor); }
+int64_t kl_r_at(size_t factor, size_t factors) { return kl_z_at(factors + factor); }
 
 StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor) {
   const torch::Tensor held = prior.held_images(factor);
@@ -30,24 +34,33 @@ StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor) {
 }  // namespace
 
 torch::Tensor make_sums(size_t factors, torch::Device device) {
-  return torch::zeros({static_cast<int64_t>(first_kl_at + 2 * factors)},
+  return torch::zeros({kl_z_at(2 * factors)},
                       torch::TensorOptions().dtype(torch::kFloat64).device(device));
 }
 
-void add_step(torch::Tensor& sums, const StepTerms& terms, size_t factors) {
+void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors) {
   torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> added(first_kl_at + 2 * factors, torch::zeros({}, sums.options()));
-  const auto mean = [&](const torch::Tensor& values) { return values.mean().to(torch::kFloat64); };
-  added[count_at] = torch::ones({}, sums.options());
-  if (terms.reconstruction.defined()) added[reconstruction_at] = mean(terms.reconstruction);
-  if (terms.gradient_norm.defined()) added[norm_at] = mean(terms.gradient_norm);
-  for (const torch::Tensor& factor : terms.label_log_likelihood)
-    added[label_at] = added[label_at] + factor.sum();
-  if (terms.labels.defined()) added[label_count_at] = terms.labels.ge(0).sum().to(torch::kFloat64);
-  for (size_t i = 0; i < terms.kl_z.size(); ++i) added[first_kl_at + i] = mean(terms.kl_z[i]);
-  for (size_t i = 0; i < terms.kl_r.size(); ++i)
-    added[first_kl_at + factors + i] = mean(terms.kl_r[i]);
-  sums += torch::stack(added);
+  using Term = cuda::SummedTerm;
+  std::vector<Term> terms = {{count_at, {}}};
+  if (step.reconstruction.defined()) terms.push_back({reconstruction_at, step.reconstruction});
+  if (step.gradient_norm.defined()) terms.push_back({norm_at, step.gradient_norm});
+  for (size_t i = 0; i < step.kl_z.size(); ++i) terms.push_back({kl_z_at(i), step.kl_z[i]});
+  for (size_t i = 0; i < step.kl_r.size(); ++i)
+    terms.push_back({kl_r_at(i, factors), step.kl_r[i]});
+  for (const torch::Tensor& factor : step.label_log_likelihood)
+    terms.push_back({label_at, factor, Term::What::sum});
+  if (step.labels.defined())
+    terms.push_back({label_count_at, step.labels.flatten(), Term::What::known});
+  if (cuda::takes_block(sums)) return cuda::add_to_sums(sums, terms);
+  for (const Term& term : terms) {
+    torch::Tensor sum = sums[term.at];
+    if (!term.values.defined())
+      sum += 1;
+    else if (term.what == Term::What::mean)
+      sum += term.values.mean();
+    else
+      sum += (term.what == Term::What::sum ? term.values : term.values.ge(0)).sum();
+  }
 }
 
 StepReport take_report(const TrainOptions& options, Progress& progress,
@@ -55,7 +68,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress,
   torch::NoGradGuard no_gradient;
   const torch::Tensor sums = progress.sums.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true);
   progress.sums.zero_();
-  const auto sum = [&](size_t at) { return sums.data_ptr<double>()[at]; };
+  const auto sum = [&](int64_t at) { return sums.data_ptr<double>()[at]; };
   const double steps = std::max(1.0, sum(count_at));
 
   StepReport report;
@@ -76,7 +89,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress,
                              [](const FactorOptions& factor) { return factor.named(); });
   if (pretrain) {
     report.kl_weight = options.pretrain.kl_weight.at(last, options.pretrain.steps);
-    report.kl_z = sum(first_kl_at) / steps;
+    report.kl_z = sum(kl_z_at(0)) / steps;
   } else {
     report.kl_weight = options.joint.kl_weight.at(last, options.joint.steps);
     report.step_size = options.step_size.at(last);
@@ -86,8 +99,8 @@ StepReport take_report(const TrainOptions& options, Progress& progress,
     }
     for (size_t i = 0; i < prior.size(); ++i) {
       StepReport::Factor factor = factor_report(prior, i);
-      factor.kl_z = sum(first_kl_at + i) / steps;
-      factor.kl_r = sum(first_kl_at + prior.size() + i) / steps;
+      factor.kl_z = sum(kl_z_at(i)) / steps;
+      factor.kl_r = sum(kl_r_at(i, prior.size())) / steps;
       report.kl_z += factor.kl_z;
       report.kl_r += factor.kl_r;
       const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);

@@ -47,7 +47,7 @@ struct StepTerms {
 /// Zeros for the sums of a model with so many factors, float64.
 torch::Tensor make_sums(size_t factors, torch::Device device);
 /// Adds one step to the sums, in place.
-void add_step(torch::Tensor& sums, const StepTerms& terms, size_t factors);
+void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors);
 
 /// The report of the steps in `progress.sums`, which becomes zero.
 StepReport take_report(const TrainOptions& options, Progress& progress,

@@ -1,0 +1,130 @@
+// On a card: a run of recorded steps is, bit for bit, the run of the same steps done one by one.
+#include <cstdio>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "facet/cuda/step_graph.h"
+#include "facet/train/learner.h"
+
+namespace facet {
+namespace {
+
+/// Without a card there is nothing to compare, and nobody should take that for a pass.
+#define NEEDS_A_CARD()                                                                \
+  if (!torch::cuda::is_available()) {                                                 \
+    std::fprintf(stderr, "*** NOT TESTED: recorded steps need a card, none found\n"); \
+    GTEST_SKIP() << "no card";                                                        \
+  }
+
+Config named_config(int64_t labelled_batch) {
+  Config config;
+  config.data.portraits = {300, 16, 1};
+  config.data.label_fraction = 0.05;  // some batches have labels, others none
+  config.model.likelihood.kind = "gaussian";
+  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.network = {"custom", {8, 16}, {2, 2}, 3};
+  config.model.factors = {{"glasses", 2, 2, "glasses", {}}, {"free", 12, 6, "", {}}};
+  config.train.batch_size = 16;
+  config.train.pretrain.steps = 30;
+  config.train.initialise = {100, true, 5, 30};
+  config.train.joint.steps = 30;
+  config.train.joint.labelled_batch = labelled_batch;
+  config.train.joint.revive_every = 7;
+  config.train.learning_rate = {2e-3, 1e-3, 0, "linear"};
+  return config;
+}
+
+/// Everything that 30 steps of each phase leave behind, on the CPU.
+NamedTensors trained(const Config& config, const Pack& pack, const StepOptions& options) {
+  Learner learner(config, pack, torch::Device(torch::kCUDA, 0), options, {});
+  for (int64_t step = 0; step < 30; ++step) learner.step(Phase::pretrain, step);
+  learner.place_components();
+  for (int64_t step = 0; step < 30; ++step) learner.step(Phase::initialise, step);
+  learner.forget_encodings();
+  for (int64_t step = 0; step < 30; ++step) learner.step(Phase::joint, step);
+  EXPECT_FALSE(learner.find_not_finite());
+  EXPECT_EQ(learner.adam().steps(), 30) << "since the coordinates were changed";
+  NamedTensors result = {{"sums", learner.sums()},
+                         {"first moments", learner.adam().moments().first},
+                         {"second moments", learner.adam().moments().second}};
+  for (const auto& parameter : learner.model().named_parameters())
+    result.emplace_back(parameter.key(), parameter.value());
+  for (const FactorPosterior& posterior : learner.model().prior.posteriors) {
+    result.emplace_back("alpha_mu", posterior.components.alpha_mu);
+    result.emplace_back("alpha_mu2", posterior.components.alpha_mu2);
+    result.emplace_back("counts", posterior.counts);
+  }
+  for (auto& [name, tensor] : result) tensor = tensor.detach().to(torch::kCPU).clone();
+  return result;
+}
+
+void expect_same(const NamedTensors& one, const NamedTensors& other) {
+  ASSERT_EQ(one.size(), other.size());
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_TRUE(torch::equal(one[i].second, other[i].second))
+        << one[i].first << ", off by "
+        << (one[i].second - other[i].second).abs().max().item<double>();
+}
+
+TEST(StepGraphs, RecordedStepsAreTheSameAsStepsDoneOneByOne) {
+  NEEDS_A_CARD();
+  const Pack pack = make_portraits(named_config(0).data.portraits);
+  for (const int64_t labelled_batch : {0, 4}) {
+    const Config config = named_config(labelled_batch);
+    const NamedTensors one_by_one = trained(config, pack, {.record = false});
+    expect_same(trained(config, pack, {.record = false}), one_by_one);  // the card repeats itself
+    expect_same(trained(config, pack, {}), one_by_one);
+  }
+}
+
+TEST(StepGraphs, StreamedImagesGiveTheSameSteps) {
+  NEEDS_A_CARD();
+  Config config = named_config(4);
+  config.data.binarize = "draw";
+  config.model.likelihood.kind = "bernoulli";
+  const Pack pack = make_portraits(config.data.portraits);
+  expect_same(trained(config, pack, {.stream_images = true}), trained(config, pack, {}));
+}
+
+TEST(StepGraphs, RunsSideBySideAreTheSameAsAlone) {
+  NEEDS_A_CARD();
+  const Config config = named_config(4);
+  const Pack pack = make_portraits(config.data.portraits);
+  const NamedTensors alone = trained(config, pack, {});
+  std::vector<NamedTensors> together(3);
+  std::vector<std::thread> threads;
+  for (NamedTensors& result : together)
+    threads.emplace_back([&] {
+      const cuda::StreamScope stream(torch::Device(torch::kCUDA, 0));
+      result = trained(config, pack, {});
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const NamedTensors& result : together) expect_same(result, alone);
+}
+
+TEST(StepGraphs, KindsAreRecordedApartAndAnewWhenForgotten) {
+  NEEDS_A_CARD();
+  const torch::Device card(torch::kCUDA, 0);
+  cuda::StepGraphs graphs(card);
+  torch::Tensor sum = torch::zeros({}, torch::dtype(torch::kFloat64).device(card));
+  int bodies = 0;
+  const auto add = [&](double number) {
+    return [&, number] {
+      ++bodies;
+      sum += number;
+    };
+  };
+  for (int i = 0; i < 10; ++i) {
+    graphs.step(1, add(1));
+    graphs.step(2, add(100));
+  }
+  EXPECT_EQ(sum.item<double>(), 1010);
+  EXPECT_EQ(bodies, 8) << "three as they are and one recorded, of each kind";
+  graphs.forget(1);
+  for (int i = 0; i < 10; ++i) graphs.step(1, add(2));
+  EXPECT_EQ(sum.item<double>(), 1030);
+}
+
+}  // namespace
+}  // namespace facet
