@@ -25,8 +25,10 @@ struct HelpCase {
 
 TEST(Help, EveryCommandNamesItsOptions) {
   const HelpCase cases[] = {
-      {{}, {"train", "eval", "sample", "import", "info", "--help", "--version"}},
+      {{}, {"train", "sweep", "eval", "sample", "import", "info", "bench", "--help", "--version"}},
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
+      {{"sweep"}, {"config", "--vary", "--out", "--set", "--jobs", "--resume", "--device"}},
+      {{"bench"}, {"--network", "--components", "--batch", "--steps", "--json", "--device"}},
       {{"eval"},
        {"run", "--split", "--samples", "--importance", "--json", "--device", "--judge",
         "--judge-labels", "--judge-samples", "--judge-steps"}},
