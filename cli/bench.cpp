@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct BenchArguments {
-  std::string network = "paper28", device = "auto", json;
+  std::string network = "paper28", device = "auto", precision = "tf32", json;
   int64_t components = 64, batch = 64;
   int64_t steps = 0;  ///< of each phase; 0: 30 on the CPU, 1000 on a card
 };
@@ -72,6 +72,7 @@ Config bench_config(const BenchArguments& arguments) {
   config.model.likelihood.kind = large ? "gaussian" : "bernoulli";
   config.model.factors = {{"factor", arguments.components, large ? 320 : 64}};
   config.train.batch_size = arguments.batch;
+  config.train.precision = arguments.precision;
   config.train.initialise.images = std::max<int64_t>(2000, arguments.components);
   return config;
 }
@@ -163,8 +164,7 @@ double time_prior(const Config& config, torch::Device device, const Stopwatch& s
 /// What LibTorch reaches here with work that is as easy as can be.
 struct Ceilings {
   double bytes = 0;       ///< a second, read and written by a large copy
-  double operations = 0;  ///< a second, in a large product of float32 matrices
-  double bfloat16 = 0;    ///< in one of bfloat16; 0 on the CPU
+  double operations = 0;  ///< a second, in a large product of matrices, as precise as the networks
 };
 
 double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
@@ -178,7 +178,7 @@ double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
          (1e-3 * stopwatch.milliseconds([&] { torch::mm_out(out, a, a); }));
 }
 
-Ceilings measure_ceilings(torch::Device device) {
+Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
   const bool card = !device.is_cpu();
   const Stopwatch stopwatch(device, card ? 50 : 7);
   const torch::Tensor from =
@@ -187,9 +187,10 @@ Ceilings measure_ceilings(torch::Device device) {
   Ceilings ceilings;
   ceilings.bytes = 2.0 * 4.0 * static_cast<double>(from.numel()) /
                    (1e-3 * stopwatch.milliseconds([&] { to.copy_(from); }));
-  at::globalContext().setAllowTF32CuBLAS(true);  // what float32 networks may use on a card
-  ceilings.operations = product_rate(card ? 8192 : 1536, torch::kFloat32, device, stopwatch);
-  if (card) ceilings.bfloat16 = product_rate(8192, torch::kBFloat16, device, stopwatch);
+  at::globalContext().setAllowTF32CuBLAS(precision == "tf32");
+  ceilings.operations =
+      product_rate(card ? 8192 : 1536, precision == "bf16" ? torch::kBFloat16 : torch::kFloat32,
+                   device, stopwatch);
   return ceilings;
 }
 
@@ -217,7 +218,8 @@ Json bench_record(const BenchArguments& arguments, const std::string& version) {
   const StepTimes times = time_steps(config, pack, device, stopwatch);
   const double peak = peak_megabytes(device);  // before the ceilings take memory of their own
   const double prior = time_prior(config, device, stopwatch);
-  const Ceilings ceilings = measure_ceilings(device);
+  const std::string precision = device.is_cpu() ? "fp32" : arguments.precision;
+  const Ceilings ceilings = measure_ceilings(device, precision);
   const StepCost cost = joint_step_cost(config.model, pack.shape(), arguments.batch);
   const double operations = cost.operations() / (1e-3 * times.joint),
                bytes = cost.bytes() / (1e-3 * times.joint);
@@ -228,6 +230,7 @@ Json bench_record(const BenchArguments& arguments, const std::string& version) {
   record["versions"] = {{"facet", version}, {"libtorch", TORCH_VERSION}};
   record["case"] = {{"device", device.str()},
                     {"network", arguments.network},
+                    {"precision", precision},
                     {"batch", arguments.batch},
                     {"components", arguments.components},
                     {"dimensions", config.model.factors.front().dimensions},
@@ -242,8 +245,6 @@ Json bench_record(const BenchArguments& arguments, const std::string& version) {
   record["achieved"] = {{"gflop_per_second", 1e-9 * operations},
                         {"gigabytes_per_second", 1e-9 * bytes}};
   record["ceilings"] = {{"gflop_per_second", 1e-9 * ceilings.operations},
-                        {"bfloat16_gflop_per_second",
-                         ceilings.bfloat16 > 0 ? Json(1e-9 * ceilings.bfloat16) : Json()},
                         {"gigabytes_per_second", 1e-9 * ceilings.bytes}};
   record["share_of_ceiling"] = {{"operations", operations / ceilings.operations},
                                 {"memory", bytes / ceilings.bytes}};
@@ -260,10 +261,11 @@ void print_record(const Json& record) {
              machine["threads"].get<int>(), machine["threads"] == 1 ? "" : "s",
              machine["card"].is_null() ? "" : ", " + machine["card"].get<std::string>(),
              record["versions"]["libtorch"].get<std::string>());
-  fmt::print("{} on {}, batch {}, K = {}, D = {}: median of {} steps\n",
+  fmt::print("{} on {} in {}, batch {}, K = {}, D = {}: median of {} steps\n",
              what["network"].get<std::string>(), what["device"].get<std::string>(),
-             what["batch"].get<int64_t>(), what["components"].get<int64_t>(),
-             what["dimensions"].get<int64_t>(), what["steps"].get<int64_t>());
+             what["precision"].get<std::string>(), what["batch"].get<int64_t>(),
+             what["components"].get<int64_t>(), what["dimensions"].get<int64_t>(),
+             what["steps"].get<int64_t>());
   for (const char* phase : {"pretrain", "initialise", "joint"})
     fmt::print("  {:<12}{:10.3f} ms\n", phase, number("step_ms", phase));
   fmt::print("  prior alone {:10.3f} ms, {:.1f} % of a joint step\n", number("prior", "ms"),
@@ -302,6 +304,9 @@ void add_bench_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--batch", arguments->batch, "Images in a step")
       ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  command->add_option("--precision", arguments->precision, "What networks multiply on a card")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
       ->capture_default_str();
   command
       ->add_option("--steps", arguments->steps,

@@ -40,10 +40,11 @@ void weight_gradient(Operand operand, const ConvolutionSizes& sizes, const View&
 void channel_sums(Operand operand, const View& x, int batch, int height, int width, int channels,
                   float* sums, const Workspace& workspace, cudaStream_t stream) {
   const int pixels = batch * height * width;
-  const dim3 grid(divide_up(channels, 32), std::clamp(pixels / 256, 1, 64));
-  (operand == Operand::bf16 ? sum_pixels<__nv_bfloat16>
-                            : sum_pixels<float>)<<<grid, 256, 0, stream>>>(
-      x, pixels, channels, Divider(height * width), Divider(width), width, sums, workspace);
+  const dim3 grid(divide_up(channels, 32), std::clamp(pixels / 128, 1, 128));
+  const bool contiguous = x.row == x.column * width && x.batch == x.row * height;
+  launch(operand == Operand::bf16 ? sum_pixels<__nv_bfloat16> : sum_pixels<float>, grid, 256, 0, 1,
+         stream, DeviceView(x), pixels, channels, Divider(height * width), Divider(width), width,
+         contiguous, sums, workspace);
 }
 
 namespace {
@@ -97,9 +98,9 @@ void launch_patches(const ConvolutionSizes& s, const View& image, void* patches,
   const int height = Transposed ? s.height_in : s.height_out;
   const int width = Transposed ? s.width_in : s.width_out;
   const int pieces = pitch / OperandTraits<T>::vector, in_all = s.batch * height * width * pieces;
-  write_patches<T, Transposed><<<divide_up(in_all, 256), 256, 0, stream>>>(
-      s, image, static_cast<T*>(patches), pitch, in_all, Divider(pieces), Divider(height * width),
-      Divider(width));
+  launch(write_patches<T, Transposed>, dim3(divide_up(in_all, 256)), 256, 0, 1, stream, s, image,
+         static_cast<T*>(patches), pitch, in_all, Divider(pieces), Divider(height * width),
+         Divider(width));
 }
 
 /// One thread a number of the image.
@@ -143,12 +144,31 @@ void launch_products(const ConvolutionSizes& s, const float* products, int pitch
   const int width = Transposed ? s.width_in : s.width_out;
   const int channels = Transposed ? s.channels_in : s.channels_out;
   const int count = s.batch * height * width * channels;
-  add_products<Transposed><<<divide_up(count, 256), 256, 0, stream>>>(
-      s, products, pitch, bias, image, count, Divider(channels), Divider(height * width),
-      Divider(width));
+  launch(add_products<Transposed>, dim3(divide_up(count, 256)), 256, 0, 1, stream, s, products,
+         pitch, bias, image, count, Divider(channels), Divider(height * width), Divider(width));
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) round_numbers(const float* vectors, int stride, int length,
+                                                     Divider by_length, int count, T* rounded) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  if (index >= count) return;
+  const int row = by_length(index);
+  rounded[index] = OperandTraits<T>::from(vectors[row * stride + index - row * length]);
 }
 
 }  // namespace
+
+void round_to_operand(Operand operand, const float* vectors, int count, int length, int stride,
+                      void* rounded, cudaStream_t stream) {
+  const dim3 grid(divide_up(count * length, 256));
+  if (operand == Operand::bf16)
+    launch(round_numbers<__nv_bfloat16>, grid, 256, 0, 1, stream, vectors, stride, length,
+           Divider(length), count * length, static_cast<__nv_bfloat16*>(rounded));
+  else
+    launch(round_numbers<float>, grid, 256, 0, 1, stream, vectors, stride, length, Divider(length),
+           count * length, static_cast<float*>(rounded));
+}
 
 void unfold(Operand operand, const ConvolutionSizes& sizes, const View& x, void* patches, int pitch,
             cudaStream_t stream) {

@@ -75,6 +75,10 @@ void weight_gradient(Operand operand, const ConvolutionSizes& sizes, const View&
 void channel_sums(Operand operand, const View& x, int batch, int height, int width, int channels,
                   float* sums, const Workspace& workspace, cudaStream_t stream);
 
+/// Vectors [count, length], rows `stride` apart, as the operand's type, packed.
+void round_to_operand(Operand operand, const float* vectors, int count, int length, int stride,
+                      void* rounded, cudaStream_t stream);
+
 // Images with few channels make poor rows of a matrix. Their patches, written out once, make good
 // ones, and a convolution of them has a 1x1 kernel. Channels are filled up to `pitch` with a one
 // (so that a bias is a weight) and zeros.

@@ -203,7 +203,7 @@ struct Stack::Run : torch::autograd::Function<Run> {
   /// Where layer i's input lies: saved activations, or the stack's own input.
   static View input_view(const State& state, size_t i, const torch::Tensor& data) {
     const StackLayer& layer = state.layers[i];
-    if (i == 0) return view_of(data);
+    if (i == 0 && layer.kind != Kind::linear) return view_of(data);
     const int64_t features = layer.channels_in * layer.height_in * layer.width_in;
     return layer.kind == Kind::linear
                ? vectors(data, features)
@@ -218,6 +218,16 @@ struct Stack::Run : torch::autograd::Function<Run> {
       return state.before_linear(i) ? vectors(data, h * w * c) : features_in_rows(data, h, w, c);
     return state.before_linear(i) ? rows_of_features(data, h, w, c)
                                   : rows_of_channels(data, h, w, c);
+  }
+
+  /// Vectors [B, N] as the operand's type, so that they can be copied in whole pieces.
+  static torch::Tensor rounded(const State& state, const torch::Tensor& vectors,
+                               cudaStream_t stream) {
+    TORCH_INTERNAL_ASSERT(vectors.stride(1) == 1, "rows lie in one piece");
+    const torch::Tensor result = state.memory(vectors.numel(), state.type());
+    round_to_operand(state.operand, vectors.data_ptr<float>(), whole(vectors.size(0)),
+                     whole(vectors.size(1)), whole(vectors.stride(0)), result.data_ptr(), stream);
+    return result;
   }
 
   /// `anchor` needs a gradient and never gets one: with it the way back is recorded even where the
@@ -235,7 +245,8 @@ struct Stack::Run : torch::autograd::Function<Run> {
             : torch::empty({batch, end.channels_out, end.height_out, end.width_out},
                            input.options());
     torch::autograd::variable_list saved;
-    torch::Tensor current = input;
+    torch::Tensor current =
+        state.layers.front().kind == Kind::linear ? rounded(state, input, stream) : input;
     for (size_t i = 0; i < state.layers.size(); ++i) {
       const StackLayer& layer = state.layers[i];
       const ConvolutionSizes sizes = sizes_of(layer, batch);
@@ -295,8 +306,10 @@ struct Stack::Run : torch::autograd::Function<Run> {
     const auto saved = context->get_saved_variables();
     const c10::cuda::CUDAStream main = at::cuda::getCurrentCUDAStream();
     const Workspace workspace = state.room.workspace(), side = state.side_room.workspace();
-    torch::Tensor current = gradients[0];
-    const int64_t batch = current.size(0);
+    const int64_t batch = gradients[0].size(0);
+    torch::Tensor current = state.layers.back().kind == Kind::linear
+                                ? rounded(state, gradients[0].contiguous(), main.stream())
+                                : gradients[0];
     const bool adds = state.written;
     std::vector<torch::Tensor> targets;  // a second way back writes beside, and is added
     const auto target = [&](const torch::Tensor& parameter) {
@@ -311,14 +324,13 @@ struct Stack::Run : torch::autograd::Function<Run> {
       const StackLayer& layer = state.layers[i];
       const ConvolutionSizes sizes = sizes_of(layer, batch);
       const bool transposed = layer.kind == Kind::transposed;
-      const View gradient =
-          state.last(i) ? view_of(current)
-          : layer.kind == Kind::linear
-              ? vectors(current, output_count(layer))
-              : rows_of_channels(current, layer.height_out, layer.width_out, layer.channels_out);
-      View from = input_view(state, i, saved[i]);
+      const View gradient = layer.kind == Kind::linear ? vectors(current, output_count(layer))
+                            : state.last(i)            ? view_of(current)
+                                                       : rows_of_channels(current, layer.height_out,
+                                                                          layer.width_out, layer.channels_out);
       const bool first_narrow =
           i == 0 && layer.kind == Kind::convolution && narrow(layer.channels_in);
+      const View from = first_narrow ? View() : input_view(state, i, saved[i]);
       const bool last_narrow =
           state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out);
       const Patches patches = patches_of(sizes, first_narrow || transposed);

@@ -46,25 +46,39 @@ void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamM
   parameters.sub_((moments.first / spread).mul_(learning_rate / correction1));
 }
 
-Adam::Adam(torch::nn::Module& module, const AdamOptions& options) : options_(options) {
+torch::Tensor Adam::Seat::view(const torch::Tensor& flat) const {
+  int64_t count = 1;
+  for (const int64_t side : shape) count *= side;
+  const torch::Tensor mine = flat.narrow(0, offset, count);
+  if (!channels_last) return mine.view(shape);
+  return mine.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
+}
+
+Adam::Adam(torch::nn::Module& module, const AdamOptions& options, bool shadowed)
+    : options_(options) {
   torch::NoGradGuard no_gradient;
   const auto parameters = module.parameters();
   int64_t total = 0;
-  for (const torch::Tensor& parameter : parameters) total += aligned(parameter.numel());
+  for (const torch::Tensor& parameter : parameters) {
+    seats_.push_back({total, parameter.sizes().vec(), parameter.is_cuda() && parameter.dim() == 4});
+    total += aligned(parameter.numel());
+  }
   parameters_ = torch::zeros({total}, parameters.front().options().requires_grad(false));
   gradients_ = torch::zeros_like(parameters_);
   moments_ = {torch::zeros_like(parameters_), torch::zeros_like(parameters_)};
   steps_ = torch::zeros({}, parameters_.options().dtype(torch::kInt64));
-  int64_t offset = 0;
-  for (torch::Tensor parameter : parameters) {
-    const auto view = [&](const torch::Tensor& flat) {
-      return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
-    };
-    view(parameters_).copy_(parameter);
-    parameter.set_data(view(parameters_));
-    parameter.mutable_grad() = view(gradients_);
-    offset += aligned(parameter.numel());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    torch::Tensor parameter = parameters[i];
+    seats_[i].view(parameters_).copy_(parameter);
+    parameter.set_data(seats_[i].view(parameters_));
+    parameter.mutable_grad() = seats_[i].view(gradients_);
   }
+  if (shadowed) shadow_ = parameters_.to(torch::kBFloat16);
+}
+
+torch::Tensor Adam::shadow_of(const torch::Tensor& parameter) const {
+  return shadow_.narrow(0, parameter.data_ptr<float>() - parameters_.data_ptr<float>(),
+                        parameter.numel());
 }
 
 torch::Tensor Adam::gradient_norm() const {
@@ -76,7 +90,7 @@ void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
   steps_ += 1;
   if (cuda::takes(parameters_)) {
     const auto& [beta1, beta2, epsilon, largest_norm] = options_;
-    return cuda::adam_step(parameters_, gradients_, moments_.first, moments_.second, {},
+    return cuda::adam_step(parameters_, gradients_, moments_.first, moments_.second, shadow_,
                            {beta1, beta2, epsilon, largest_norm, learning_rate, steps_, norm});
   }
   if (options_.largest_gradient_norm > 0)
@@ -84,16 +98,33 @@ void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
   adam_update(parameters_, gradients_, moments_, steps_, learning_rate, options_);
 }
 
+AdamMoments Adam::moments() const {
+  const auto in_order = [&](const torch::Tensor& flat) {
+    torch::Tensor ordered = torch::zeros_like(flat);
+    for (const Seat& seat : seats_)
+      Seat{seat.offset, seat.shape, false}.view(ordered).copy_(seat.view(flat));
+    return ordered;
+  };
+  return {in_order(moments_.first), in_order(moments_.second)};
+}
+
 void Adam::reset() {
   steps_.zero_();
   moments_.first.zero_();
   moments_.second.zero_();
+  if (shadow_.defined()) shadow_.copy_(parameters_);
 }
 
 void Adam::restore(int64_t steps, const AdamMoments& moments) {
+  torch::NoGradGuard no_gradient;
+  const auto seat_all = [&](const torch::Tensor& flat, const torch::Tensor& ordered) {
+    for (const Seat& seat : seats_)
+      seat.view(flat).copy_(Seat{seat.offset, seat.shape, false}.view(ordered));
+  };
   steps_.fill_(steps);
-  moments_.first.copy_(moments.first);
-  moments_.second.copy_(moments.second);
+  seat_all(moments_.first, moments.first);
+  seat_all(moments_.second, moments.second);
+  if (shadow_.defined()) shadow_.copy_(parameters_);
 }
 
 }  // namespace facet

@@ -3,6 +3,8 @@
 // the number of layers.
 #pragma once
 
+#include <vector>
+
 #include <torch/torch.h>
 
 #include "facet/core/options.h"
@@ -31,8 +33,9 @@ void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamM
 
 class Adam {
  public:
-  /// Re-seats the module's parameters; it must be on its device already.
-  Adam(torch::nn::Module& module, const AdamOptions& options);
+  /// Re-seats the module's parameters; it must be on its device already. On a card the weights of
+  /// convolutions lie channels-last, and with `shadowed` there is a bfloat16 copy of everything.
+  Adam(torch::nn::Module& module, const AdamOptions& options, bool shadowed = false);
 
   void zero_gradients() { gradients_.zero_(); }
   /// Length of the whole gradient, a scalar on the device.
@@ -43,14 +46,28 @@ class Adam {
 
   /// For checkpoints: steps taken and the running moments, flat.
   int64_t steps() const { return steps_.item<int64_t>(); }
-  const AdamMoments& moments() const { return moments_; }
+  /// Parameter after parameter in the order of the module, however they lie here.
+  AdamMoments moments() const;
   /// Starts anew, after parameters were changed from outside.
   void reset();
   void restore(int64_t steps, const AdamMoments& moments);
 
+  /// The bfloat16 copy of a parameter of the module, flat, in the order in which it lies.
+  torch::Tensor shadow_of(const torch::Tensor& parameter) const;
+
  private:
   AdamOptions options_;
+  /// Where a parameter lies in the flat buffers.
+  struct Seat {
+    int64_t offset;
+    std::vector<int64_t> shape;
+    bool channels_last;
+
+    torch::Tensor view(const torch::Tensor& flat) const;
+  };
+  std::vector<Seat> seats_;
   torch::Tensor parameters_, gradients_;
+  torch::Tensor shadow_;  ///< bfloat16; undefined where nobody wants one
   AdamMoments moments_;
   torch::Tensor steps_;  ///< int64, one number on the device
 };

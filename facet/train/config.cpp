@@ -49,6 +49,11 @@ void JointOptions::visit(OptionVisitor& visitor) {
 
 void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("batch_size", batch_size, "Images in a step.", at_least(1));
+  visitor.option("precision", precision,
+                 "What the networks multiply on a card: float32, TF32 (ten bits of mantissa) or "
+                 "bfloat16; sums and weights are float32, the prior float64. A CPU computes in "
+                 "float32 whatever this says.",
+                 one_of({"fp32", "tf32", "bf16"}));
   visitor.option("pretrain", pretrain, "Phase 1: networks alone.");
   visitor.option("initialise", initialise, "Phase 2: mixtures alone.");
   visitor.option("joint", joint, "Phase 3: networks and mixtures.");

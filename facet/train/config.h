@@ -48,6 +48,7 @@ struct JointOptions {
 
 struct TrainOptions {
   int64_t batch_size = 64;
+  std::string precision = "tf32";
   PretrainOptions pretrain;
   InitialiseOptions initialise;
   JointOptions joint;

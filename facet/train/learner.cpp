@@ -63,7 +63,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       device_(device),
       key_(static_cast<uint64_t>(config.seed)),
       model_(make_model(config_, pack, key_, device)),
-      adam_(*model_, config.train.adam),
+      adam_(*model_, config.train.adam, device.is_cuda() && config.train.precision == "bf16"),
       label_columns_(find_label_columns(config_.model.factors, pack)),
       images_(training_images(config, pack, device, options.stream_images, notice)),
       batches_(images_, key_.fold("batches"), config.train.batch_size),
@@ -74,6 +74,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       table_(config.train.batch_size, labelled_ ? config.train.joint.labelled_batch : 0, device),
       sums_(make_sums(model_->prior.size(), device)),
       graphs_(device) {
+  if (device.is_cuda()) choose_precision();
   for (size_t i = 0; i < model_->prior.size(); ++i)
     if (is_named(i))
       named_.try_emplace(model_->prior.factors[i].name, model_->prior.posteriors[i],
@@ -141,9 +142,22 @@ std::optional<std::string> Learner::find_not_finite() const {
   return name.empty() ? "the gradient's norm" : name;
 }
 
+void Learner::choose_precision() {
+  at::globalContext().setAllowTF32CuDNN(false);  // fp32 means float32, where LibTorch convolves
+  if (config_.train.precision == "fp32" || !cuda::takes_stacks(device_)) return;
+  model_->accelerate(
+      config_.train.precision == "bf16"
+          ? [this](const torch::Tensor& parameter) { return adam_.shadow_of(parameter); }
+          : Shadows());
+}
+
 torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, Trace& trace) {
-  adam_.zero_gradients();
+  if (model_->accelerated())
+    model_->begin_gradients();
+  else
+    adam_.zero_gradients();
   loss.backward();
+  if (model_->accelerated()) model_->finish_gradients();
   const torch::Tensor norm = adam_.gradient_norm();
   adam_.step(table_.slots().learning_rate, norm);
   trace.number = norm + loss.detach();

@@ -64,6 +64,7 @@ class Learner {
     NamedTensors tensors;  ///< on the way of the images
   };
 
+  void choose_precision();
   std::optional<Batches> labelled_batches();
   const StepPlan& next_plan(Phase phase, int64_t step);
   torch::Tensor optimise(const torch::Tensor& loss, NamedTensors trail, Trace& trace);

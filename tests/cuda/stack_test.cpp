@@ -1,0 +1,128 @@
+// Networks on the kernels of cuda/stack.h against the same networks in LibTorch's float32: outputs,
+// gradients of the parameters and of the latent vector, for the paper's two networks and for sizes
+// that fit no tile.
+#include <gtest/gtest.h>
+
+#include "facet/model/vae.h"
+#include "facet/train/adam.h"
+
+namespace facet {
+namespace {
+
+struct Network {
+  std::string name;
+  NetworkOptions options;
+  ImageShape shape;
+  std::string likelihood;
+};
+
+std::vector<Network> networks() {
+  NetworkOptions odd;
+  odd.preset = "custom";
+  odd.channels = {8, 24, 40};
+  odd.strides = {1, 2, 2};
+  NetworkOptions even_kernel;
+  even_kernel.preset = "custom";
+  even_kernel.channels = {16, 32};
+  even_kernel.strides = {2, 2};
+  even_kernel.kernel = 4;
+  NetworkOptions narrow;
+  narrow.preset = "custom";
+  narrow.channels = {5, 7};
+  narrow.strides = {2, 1};
+  NetworkOptions paper28;
+  paper28.preset = "paper28";
+  NetworkOptions small32;
+  return {{"paper28", paper28, {1, 28, 28}, "bernoulli"},
+          {"small32", small32, {3, 32, 32}, "gaussian"},
+          {"odd channels", odd, {3, 13, 11}, "gaussian"},
+          {"even kernel", even_kernel, {1, 16, 16}, "bernoulli"},
+          {"narrow everywhere", narrow, {2, 9, 9}, "bernoulli"}};
+}
+
+/// ||a - b|| / ||b||.
+double distance(const torch::Tensor& a, const torch::Tensor& b) {
+  const torch::Tensor difference = a.to(torch::kFloat64) - b.to(torch::kFloat64);
+  return difference.norm().item<double>() / (b.to(torch::kFloat64).norm().item<double>() + 1e-12);
+}
+
+struct Pass {
+  torch::Tensor head, output, z_gradient;
+  std::vector<std::pair<std::string, torch::Tensor>> gradients;
+};
+
+/// A way forward through both networks and back, `times` over.
+Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times) {
+  Pass result;
+  if (model.accelerated()) model.begin_gradients();
+  torch::Tensor loss;
+  torch::Tensor leaf = z.detach().clone().requires_grad_();
+  for (int i = 0; i < times; ++i) {
+    const Encoding encoding = model.encode(x);
+    result.head = torch::cat({encoding.mean, encoding.log_variance}, 1).detach();
+    result.output = model.decode(leaf);
+    const torch::Tensor one = model.likelihood().log_density(x, result.output).mean() -
+                              (encoding.mean.square() + encoding.log_variance.exp()).sum(1).mean();
+    loss = loss.defined() ? loss + one : one;
+  }
+  loss.backward();
+  if (model.accelerated()) model.finish_gradients();
+  result.output = result.output.detach();
+  result.z_gradient = leaf.grad();
+  for (const auto& parameter : model.named_parameters())
+    result.gradients.emplace_back(parameter.key(), parameter.value().grad().clone());
+  return result;
+}
+
+class Stacks : public testing::TestWithParam<bool> {};
+
+TEST_P(Stacks, AreLibTorchsNetworks) {
+  if (!torch::cuda::is_available())
+    GTEST_SKIP() << "*** NOTICE: no card here, the kernels' networks are not tested";
+  const bool bf16 = GetParam();
+  const torch::Device device(torch::kCUDA, 0);
+  at::globalContext().setAllowTF32CuDNN(false);
+  for (const Network& network : networks())
+    for (const int times : {1, 2}) {
+      SCOPED_TRACE(network.name + (times == 2 ? ", twice" : ""));
+      ModelOptions options;
+      options.network = network.options;
+      options.likelihood.kind = network.likelihood;
+      options.factors = {FactorOptions{"factor", 4, 10}};
+      Vae plain(options, network.shape, Key(3)), fast(options, network.shape, Key(3));
+      plain.move_to(device);
+      fast.move_to(device);
+      Adam plain_adam(plain, {}), fast_adam(fast, {}, bf16);
+      fast.accelerate(
+          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.shadow_of(parameter); }
+               : Shadows());
+      const int64_t batch = 5;
+      const torch::Tensor x = uniform(
+          Key(4), {batch, network.shape.channels, network.shape.height, network.shape.width},
+          torch::TensorOptions().device(device));
+      const torch::Tensor z =
+          standard_normal(Key(5), {batch, 10}, torch::TensorOptions().device(device));
+      const Pass expected = pass(plain, x, z, times), found = pass(fast, x, z, times);
+      // Each layer rounds its operands, to ten bits of mantissa or to seven, and where that moves a
+      // number over zero a ReLU blocks other gradients; a wrong index would cost about 1.
+      const double allowed = bf16 ? 4e-2 : 4e-3, allowed_gradient = bf16 ? 0.2 : 3e-2;
+      EXPECT_LT(distance(found.head, expected.head), allowed);
+      EXPECT_LT(distance(found.output, expected.output), allowed);
+      EXPECT_LT(distance(found.z_gradient, expected.z_gradient), allowed_gradient);
+      for (size_t i = 0; i < expected.gradients.size(); ++i)
+        EXPECT_LT(distance(found.gradients[i].second, expected.gradients[i].second),
+                  allowed_gradient)
+            << expected.gradients[i].first;
+      const Pass again = pass(fast, x, z, times);
+      EXPECT_TRUE(torch::equal(again.output, found.output));
+      for (size_t i = 0; i < found.gradients.size(); ++i)
+        EXPECT_TRUE(torch::equal(again.gradients[i].second, found.gradients[i].second))
+            << found.gradients[i].first << " differs from run to run";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Stacks, testing::Bool(),
+                         [](const auto& info) { return info.param ? "bf16" : "tf32"; });
+
+}  // namespace
+}  // namespace facet
