@@ -40,8 +40,7 @@ FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tens
   const torch::Tensor counts = torch::bincount(classes, {}, components).to(torch::kFloat64);  // [K]
   // One pseudo-image at the mean of all keeps an unseen class finite.
   const torch::Tensor centres =
-      (overall.expand({components, overall.size(0)}).clone().index_add_(0, classes, means)) /
-      (counts + 1.0).unsqueeze(1);
+      (overall + cluster_sums(means, classes, components)) / (counts + 1.0).unsqueeze(1);
   // The variance of all, not that within classes: the classes still overlap, and components as wide
   // as all of it let the labels pull them apart.
   const torch::Tensor whole = (block.mean - overall).square().mean(0);

@@ -43,6 +43,14 @@ torch::Tensor spread_starts(const Key& key, const torch::Tensor& points, int64_t
 
 }  // namespace
 
+torch::Tensor cluster_sums(const torch::Tensor& points, const torch::Tensor& assignments,
+                           int64_t clusters) {
+  const torch::Tensor rows = points.to(torch::kCPU);
+  return torch::zeros({clusters, points.size(1)}, rows.options())
+      .index_add_(0, assignments.to(torch::kCPU), rows)
+      .to(points.device());
+}
+
 KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, int64_t iterations) {
   torch::NoGradGuard no_gradient;
   torch::Tensor centres = spread_starts(key, points, clusters);
@@ -50,7 +58,7 @@ KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, in
   torch::Tensor counts;
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     counts = torch::bincount(nearest.assignments, {}, clusters);
-    torch::Tensor sums = torch::zeros_like(centres).index_add_(0, nearest.assignments, points);
+    const torch::Tensor sums = cluster_sums(points, nearest.assignments, clusters);
     // A cluster without points stays where it is until it is re-seeded.
     centres = torch::where(counts.gt(0).unsqueeze(1),
                            sums / counts.clamp_min(1).unsqueeze(1).to(points.dtype()), centres);

@@ -14,6 +14,11 @@ struct KMeans {
   torch::Tensor counts;       ///< int64 [K]
 };
 
+/// Sums of the rows of `points` [N, D] that belong together, [clusters, D]: on the CPU, since a
+/// card would add them in another order each time.
+torch::Tensor cluster_sums(const torch::Tensor& points, const torch::Tensor& assignments,
+                           int64_t clusters);
+
 /// Clusters the rows of `points` [N, D], N >= 1; with fewer distinct points than K some centres
 /// coincide.
 KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, int64_t iterations);

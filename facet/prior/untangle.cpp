@@ -75,9 +75,8 @@ struct TurningMixture {
     const KMeans clusters = k_means(key, points, components, iterations);
     const torch::Tensor residual = points - clusters.centres.index_select(0, clusters.assignments);
     const torch::Tensor counts = clusters.counts.to(torch::kFloat64).clamp_min(1.0);
-    const torch::Tensor variances = torch::zeros_like(clusters.centres)
-                                        .index_add_(0, clusters.assignments, residual.square())
-                                        .div_(counts.unsqueeze(1));
+    const torch::Tensor variances =
+        cluster_sums(residual.square(), clusters.assignments, components) / counts.unsqueeze(1);
     means = clusters.centres.clone().set_requires_grad(true);
     log_variances = (variances + floor).log().set_requires_grad(true);
     scores = counts.log().set_requires_grad(true);
