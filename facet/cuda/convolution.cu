@@ -53,7 +53,8 @@ namespace {
 template <class T, bool Transposed>
 __global__ void __launch_bounds__(256)
     write_patches(const ConvolutionSizes s, const DeviceView image, T* patches, int pitch,
-                  int pieces_in_all, Divider by_pieces, Divider by_image, Divider by_width) {
+                  int pieces_in_all, Divider by_pieces, Divider by_image, Divider by_width,
+                  Divider by_inner, Divider by_kernel) {
   constexpr int vector = OperandTraits<T>::vector;
   const int index = blockIdx.x * 256 + threadIdx.x;
   if (index >= pieces_in_all) return;
@@ -68,9 +69,10 @@ __global__ void __launch_bounds__(256)
     const int at = piece + j;
     float value = at == known ? 1.0f : 0.0f;
     if (at < known) {
-      const int channel = Transposed ? at / taps : at % s.channels_in;
-      const int tap = Transposed ? at % taps : at / s.channels_in;
-      int r = tap / s.kernel, c = tap % s.kernel;
+      const int outer = by_inner(at), inside_outer = at - outer * by_inner.divisor;
+      const int channel = Transposed ? outer : inside_outer;
+      const int tap = Transposed ? inside_outer : outer;
+      int r = by_kernel(tap), c = tap - r * s.kernel;
       bool inside;
       if constexpr (Transposed) {
         r = row + s.padding - r;
@@ -100,7 +102,8 @@ void launch_patches(const ConvolutionSizes& s, const View& image, void* patches,
   const int pieces = pitch / OperandTraits<T>::vector, in_all = s.batch * height * width * pieces;
   launch(write_patches<T, Transposed>, dim3(divide_up(in_all, 256)), 256, 0, 1, stream, s, image,
          static_cast<T*>(patches), pitch, in_all, Divider(pieces), Divider(height * width),
-         Divider(width));
+         Divider(width), Divider(Transposed ? s.kernel * s.kernel : s.channels_in),
+         Divider(s.kernel));
 }
 
 /// One thread a number of the image.
@@ -108,7 +111,7 @@ template <bool Transposed>
 __global__ void __launch_bounds__(256)
     add_products(const ConvolutionSizes s, const float* products, int pitch, const float* bias,
                  const DeviceView image, int count, Divider by_channels, Divider by_image,
-                 Divider by_width) {
+                 Divider by_width, Divider by_stride) {
   const int index = blockIdx.x * 256 + threadIdx.x;
   if (index >= count) return;
   const int number = by_channels(index), channel = index - number * by_channels.divisor;
@@ -118,10 +121,11 @@ __global__ void __launch_bounds__(256)
   float sum = bias[channel];
   // A transposed convolution's pixel hears every stride-th tap.
   const int step = Transposed ? s.stride : 1;
-  const int first_row = Transposed ? (row + s.padding) % step : 0;
-  const int first_column = Transposed ? (column + s.padding) % step : 0;
-  const int from_row = Transposed ? (row + s.padding) / step : row * s.stride - s.padding;
-  const int from_column = Transposed ? (column + s.padding) / step : column * s.stride - s.padding;
+  const int from_row = Transposed ? by_stride(row + s.padding) : row * s.stride - s.padding;
+  const int from_column =
+      Transposed ? by_stride(column + s.padding) : column * s.stride - s.padding;
+  const int first_row = Transposed ? row + s.padding - from_row * step : 0;
+  const int first_column = Transposed ? column + s.padding - from_column * step : 0;
   const int height = Transposed ? s.height_out : s.height_in;
   const int width = Transposed ? s.width_out : s.width_in;
   const int direction = Transposed ? -1 : 1;
@@ -145,7 +149,8 @@ void launch_products(const ConvolutionSizes& s, const float* products, int pitch
   const int channels = Transposed ? s.channels_in : s.channels_out;
   const int count = s.batch * height * width * channels;
   launch(add_products<Transposed>, dim3(divide_up(count, 256)), 256, 0, 1, stream, s, products,
-         pitch, bias, image, count, Divider(channels), Divider(height * width), Divider(width));
+         pitch, bias, image, count, Divider(channels), Divider(height * width), Divider(width),
+         Divider(s.stride));
 }
 
 template <class T>
@@ -157,7 +162,30 @@ __global__ void __launch_bounds__(256) round_numbers(const float* vectors, int s
   rounded[index] = OperandTraits<T>::from(vectors[row * stride + index - row * length]);
 }
 
+template <class T>
+__global__ void __launch_bounds__(256)
+    copy_corner(const T* matrix, int rows, int columns, T* larger, Divider by_columns, int count) {
+  const int index = blockIdx.x * 256 + threadIdx.x;
+  if (index >= count) return;
+  const int row = by_columns(index), column = index - row * static_cast<int>(by_columns.divisor);
+  larger[index] = row < rows && column < columns ? matrix[row * columns + column]
+                                                 : OperandTraits<T>::from(0.0f);
+}
+
 }  // namespace
+
+void fill_up(Operand operand, const void* matrix, int rows, int columns, void* larger,
+             int larger_rows, int larger_columns, cudaStream_t stream) {
+  const int count = larger_rows * larger_columns;
+  const dim3 grid(divide_up(count, 256));
+  if (operand == Operand::bf16)
+    launch(copy_corner<__nv_bfloat16>, grid, 256, 0, 1, stream,
+           static_cast<const __nv_bfloat16*>(matrix), rows, columns,
+           static_cast<__nv_bfloat16*>(larger), Divider(larger_columns), count);
+  else
+    launch(copy_corner<float>, grid, 256, 0, 1, stream, static_cast<const float*>(matrix), rows,
+           columns, static_cast<float*>(larger), Divider(larger_columns), count);
+}
 
 void round_to_operand(Operand operand, const float* vectors, int count, int length, int stride,
                       void* rounded, cudaStream_t stream) {

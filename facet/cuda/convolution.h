@@ -83,6 +83,9 @@ void round_to_operand(Operand operand, const float* vectors, int count, int leng
 // ones, and a convolution of them has a 1x1 kernel. Channels are filled up to `pitch` with a one
 // (so that a bias is a weight) and zeros.
 
+/// A matrix of the operand's type [rows, columns], packed, as the corner of a larger one of zeros.
+void fill_up(Operand operand, const void* matrix, int rows, int columns, void* larger,
+             int larger_rows, int larger_columns, cudaStream_t stream);
 /// patches[pixel of y][tap, channel of x]: the convolution is then one of tap * channels_in
 /// channels.
 void unfold(Operand operand, const ConvolutionSizes& sizes, const View& x, void* patches, int pitch,

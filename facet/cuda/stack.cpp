@@ -14,7 +14,7 @@ using Kind = StackLayer::Kind;
 
 int whole(int64_t number) { return static_cast<int>(number); }
 
-int64_t fill_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
+int64_t next_multiple(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
 /// Too few channels, or too odd a number of them, for 16-byte pieces of a row.
 bool narrow(int64_t channels) { return channels % 8 != 0; }
@@ -100,35 +100,42 @@ ConvolutionSizes sizes_of(const StackLayer& layer, int64_t batch) {
   return sizes;
 }
 
-/// The convolution with a 1x1 kernel that patches of few channels make of another one.
+/// The convolution with a 1x1 kernel that patches of few channels make of another one. Patches are
+/// filled up to whole stages of the kernels, and so are the weights that meet them.
 struct Patches {
-  ConvolutionSizes products;  ///< every tap's products, before they are folded
-  ConvolutionSizes flat;      ///< of patches, filled up
-  int known, pitch;
+  bool of_x;
+  ConvolutionSizes known;   ///< where only so many channels as the weights know count
+  ConvolutionSizes filled;  ///< with weights that were filled up
+  int count, pitch;         ///< of those channels
+  int rows, columns;        ///< of the weights as a matrix
+  int filled_rows, filled_columns;
 };
 
 Patches patches_of(const ConvolutionSizes& sizes, bool of_x) {
   Patches patches;
-  const int channels = of_x ? sizes.channels_in : sizes.channels_out;
+  patches.of_x = of_x;
+  const int taps = sizes.kernel * sizes.kernel;
   const int height = of_x ? sizes.height_out : sizes.height_in;
   const int width = of_x ? sizes.width_out : sizes.width_in;
-  patches.known = sizes.kernel * sizes.kernel * channels;
-  patches.pitch = whole(fill_up(patches.known + 1, 8));
-  patches.flat = {sizes.batch,
-                  of_x ? patches.pitch : sizes.channels_in,
-                  height,
-                  width,
-                  of_x ? sizes.channels_out : patches.pitch,
-                  height,
-                  width,
-                  1,
-                  1,
-                  0,
-                  patches.known,
-                  !of_x};
-  patches.products = patches.flat;
-  patches.products.known_channels = 0;
-  (of_x ? patches.products.channels_in : patches.products.channels_out) = patches.known;
+  patches.count = taps * (of_x ? sizes.channels_in : sizes.channels_out);
+  patches.pitch = whole(next_multiple(patches.count + 1, 32));
+  patches.rows = of_x ? sizes.channels_out : patches.count;
+  patches.columns = of_x ? patches.count : sizes.channels_in;
+  patches.filled_rows = of_x ? sizes.channels_out : patches.pitch;
+  patches.filled_columns = of_x ? patches.pitch : sizes.channels_in;
+  patches.filled = {sizes.batch,
+                    patches.filled_columns,
+                    height,
+                    width,
+                    patches.filled_rows,
+                    height,
+                    width,
+                    1,
+                    1,
+                    0};
+  patches.known = patches.filled;
+  patches.known.known_channels = patches.count;
+  patches.known.known_side_out = !of_x;
   return patches;
 }
 
@@ -181,6 +188,14 @@ struct Stack::State {
   torch::Tensor memory(int64_t count, torch::ScalarType scalar) const {
     return torch::empty(
         {count}, torch::TensorOptions().dtype(scalar).device(layers.front().weight.device()));
+  }
+  /// Layer i's weights, filled up for its patches.
+  torch::Tensor filled_weights(size_t layer, const Patches& patches, cudaStream_t stream) const {
+    const torch::Tensor filled =
+        memory(int64_t{patches.filled_rows} * patches.filled_columns, type());
+    fill_up(operand, weights(layer), patches.rows, patches.columns, filled.data_ptr(),
+            patches.filled_rows, patches.filled_columns, stream);
+    return filled;
   }
   bool last(size_t layer) const { return layer + 1 == layers.size(); }
   bool before_linear(size_t layer) const {
@@ -245,6 +260,7 @@ struct Stack::Run : torch::autograd::Function<Run> {
             : torch::empty({batch, end.channels_out, end.height_out, end.width_out},
                            input.options());
     torch::autograd::variable_list saved;
+    torch::Tensor filled;  // the last layer's weights, where its output has few channels
     torch::Tensor current =
         state.layers.front().kind == Kind::linear ? rounded(state, input, stream) : input;
     for (size_t i = 0; i < state.layers.size(); ++i) {
@@ -271,20 +287,22 @@ struct Stack::Run : torch::autograd::Function<Run> {
         }
         saved.back() = state.patches;
         from = rows_of_channels(state.patches, layer.height_out, layer.width_out, patches.pitch);
-        convolve(state.operand, patches.flat, from, state.weights(i), finish, workspace, stream);
+        const torch::Tensor weights = state.filled_weights(i, patches, stream);
+        convolve(state.operand, patches.filled, from, weights.data_ptr(), finish, workspace,
+                 stream);
       } else if (state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out)) {
         const bool transposed = layer.kind == Kind::transposed;
         const Patches patches = patches_of(sizes, transposed);
-        const int64_t pitch = fill_up(patches.known, 4);
+        filled = state.filled_weights(i, patches, stream);
         const torch::Tensor products =
-            state.memory(batch * layer.height_in * layer.width_in * pitch, torch::kFloat32);
+            state.memory(batch * layer.height_in * layer.width_in * patches.pitch, torch::kFloat32);
         Finish to_products;
-        to_products.out = rows_of_channels(products, layer.height_in, layer.width_in, pitch);
+        to_products.out =
+            rows_of_channels(products, layer.height_in, layer.width_in, patches.pitch);
         to_products.out.single = true;
-        (transposed ? convolve_transposed : convolve)(state.operand, patches.products, from,
-                                                      state.weights(i), to_products, workspace,
-                                                      stream);
-        (transposed ? fold_transposed : fold)(sizes, products.data_ptr<float>(), whole(pitch),
+        (transposed ? convolve_transposed : convolve)(
+            state.operand, patches.filled, from, filled.data_ptr(), to_products, workspace, stream);
+        (transposed ? fold_transposed : fold)(sizes, products.data_ptr<float>(), patches.pitch,
                                               finish.bias, finish.out, stream);
       } else {
         (layer.kind == Kind::transposed ? convolve_transposed : convolve)(
@@ -292,6 +310,7 @@ struct Stack::Run : torch::autograd::Function<Run> {
       }
       current = next;
     }
+    saved.push_back(filled);
     context->save_for_backward(saved);
     context->saved_data["stack"] = reinterpret_cast<int64_t>(stack);
     context->saved_data["input"] = input.requires_grad();
@@ -355,17 +374,17 @@ struct Stack::Run : torch::autograd::Function<Run> {
       float* d_bias = target(layer.bias);
       const cudaStream_t side_stream = state.side.stream();
       if (last_narrow && transposed) {
-        weight_gradient(state.operand, patches.flat, unfolded_view, from, d_weight, nullptr, side,
+        weight_gradient(state.operand, patches.known, unfolded_view, from, d_weight, nullptr, side,
                         side_stream);
       } else if (last_narrow) {
-        weight_gradient(state.operand, patches.flat, from, unfolded_view, d_weight, nullptr, side,
+        weight_gradient(state.operand, patches.known, from, unfolded_view, d_weight, nullptr, side,
                         side_stream);
       } else if (transposed) {
         weight_gradient(state.operand, sizes, gradient, from, d_weight, nullptr, side, side_stream);
       } else if (first_narrow) {
         const View rows =
             rows_of_channels(saved[i], layer.height_out, layer.width_out, patches.pitch);
-        weight_gradient(state.operand, patches.flat, rows, gradient, d_weight, d_bias, side,
+        weight_gradient(state.operand, patches.known, rows, gradient, d_weight, d_bias, side,
                         side_stream);
       } else {
         weight_gradient(state.operand, sizes, from, gradient, d_weight, d_bias, side, side_stream);
@@ -395,8 +414,8 @@ struct Stack::Run : torch::autograd::Function<Run> {
         if (previous.relu) finish.mask = from;
       }
       if (last_narrow)
-        (transposed ? convolve : convolve_transposed)(state.operand, patches.flat, unfolded_view,
-                                                      state.weights(i), finish, workspace,
+        (transposed ? convolve : convolve_transposed)(state.operand, patches.filled, unfolded_view,
+                                                      saved.back().data_ptr(), finish, workspace,
                                                       main.stream());
       else
         (transposed ? convolve : convolve_transposed)(

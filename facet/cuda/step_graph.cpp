@@ -21,6 +21,12 @@ using MemoryPool = decltype(at::cuda::graph_pool_handle());
 /// Steps of a kind that are done before it is recorded.
 constexpr int64_t steps_before_recording = 3;
 
+void follow(const CUDAStream& later, const CUDAStream& earlier) {
+  at::cuda::CUDAEvent event;
+  event.record(earlier);
+  event.block(later);
+}
+
 /// Makes `inner` current and orders its work after that of the stream that was current, and what
 /// follows on that one after it.
 class CurrentStream {
@@ -42,12 +48,6 @@ class CurrentStream {
   CurrentStream& operator=(const CurrentStream&) = delete;
 
  private:
-  static void follow(const CUDAStream& later, const CUDAStream& earlier) {
-    at::cuda::CUDAEvent event;
-    event.record(earlier);
-    event.block(later);
-  }
-
   CUDAStream outer_, inner_;
 };
 
@@ -103,6 +103,26 @@ StreamScope::StreamScope(torch::Device device) {
 }
 
 StreamScope::~StreamScope() = default;
+
+struct SideStream::State {
+  CUDAStream stream;
+};
+SideStream::SideStream(torch::Device device) {
+  if (device.is_cuda())
+    state_ = std::make_unique<State>(
+        State{c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())});
+}
+SideStream::~SideStream() = default;
+void SideStream::run(const std::function<void()>& work) {
+  if (!state_) return work();
+  follow(state_->stream, c10::cuda::getCurrentCUDAStream(state_->stream.device_index()));
+  const c10::cuda::CUDAStreamGuard guard(state_->stream);
+  work();
+}
+void SideStream::join() {
+  if (state_)
+    follow(c10::cuda::getCurrentCUDAStream(state_->stream.device_index()), state_->stream);
+}
 
 int64_t free_memory(torch::Device device) {
   const c10::cuda::CUDAGuard guard(device);

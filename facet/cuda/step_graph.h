@@ -25,6 +25,26 @@ class StreamScope {
   std::unique_ptr<State> state_;
 };
 
+/// A second stream for work that the first need not wait for at once. On the CPU work is done when
+/// it is asked for.
+class SideStream {
+ public:
+  explicit SideStream(torch::Device device);
+  ~SideStream();
+  SideStream(const SideStream&) = delete;
+  SideStream& operator=(const SideStream&) = delete;
+
+  /// Does `work` beside what follows, after everything that was asked for before. What it reads and
+  /// writes must live until join().
+  void run(const std::function<void()>& work);
+  /// The current stream waits for it.
+  void join();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// Bytes of a card's memory that nobody has taken.
 int64_t free_memory(torch::Device device);
 

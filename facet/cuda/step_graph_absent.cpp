@@ -9,6 +9,12 @@ struct StreamScope::State {};
 StreamScope::StreamScope(torch::Device) {}
 StreamScope::~StreamScope() = default;
 
+struct SideStream::State {};
+SideStream::SideStream(torch::Device) {}
+SideStream::~SideStream() = default;
+void SideStream::run(const std::function<void()>& work) { work(); }
+void SideStream::join() {}
+
 int64_t free_memory(torch::Device) {
   throw std::logic_error("the memory of a card, in a build without CUDA");
 }

@@ -47,6 +47,8 @@ class Vae : public torch::nn::Module {
   /// z [B, Z] of any float type to the decoder's output.
   torch::Tensor decode(const torch::Tensor& z);
 
+  const torch::nn::Module& encoder() const { return *encoder_; }
+  const torch::nn::Module& decoder() const { return *decoder_; }
   const ModelOptions& options() const { return options_; }
   const ImageShape& shape() const { return shape_; }
   const Likelihood& likelihood() const { return *likelihood_; }

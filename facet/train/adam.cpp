@@ -1,5 +1,6 @@
 #include "facet/train/adam.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "facet/cuda/ops.h"
@@ -85,17 +86,36 @@ torch::Tensor Adam::gradient_norm() const {
   return cuda::takes(gradients_) ? cuda::gradient_norm(gradients_) : gradients_.norm();
 }
 
-void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
+Adam::Range Adam::range_of(const torch::nn::Module& part) const {
+  Range range{parameters_.numel(), 0};
+  for (const torch::Tensor& parameter : part.parameters()) {
+    const int64_t begin = parameter.data_ptr<float>() - parameters_.data_ptr<float>();
+    range.begin = std::min(range.begin, begin);
+    range.end = std::max(range.end, begin + aligned(parameter.numel()));
+  }
+  return range;
+}
+
+void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm) {
   torch::NoGradGuard no_gradient;
-  steps_ += 1;
+  const auto part = [&](const torch::Tensor& flat) {
+    return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
+  };
+  AdamMoments moments{part(moments_.first), part(moments_.second)};
   if (cuda::takes(parameters_)) {
     const auto& [beta1, beta2, epsilon, largest_norm] = options_;
-    return cuda::adam_step(parameters_, gradients_, moments_.first, moments_.second, shadow_,
+    return cuda::adam_step(part(parameters_), part(gradients_), moments.first, moments.second,
+                           part(shadow_),
                            {beta1, beta2, epsilon, largest_norm, learning_rate, steps_, norm});
   }
-  if (options_.largest_gradient_norm > 0)
-    gradients_.mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
-  adam_update(parameters_, gradients_, moments_, steps_, learning_rate, options_);
+  if (shortens()) part(gradients_).mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
+  adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options_);
+}
+
+void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
+  torch::NoGradGuard no_gradient;
+  begin_step();
+  move({0, parameters_.numel()}, learning_rate, norm);
 }
 
 AdamMoments Adam::moments() const {

@@ -40,9 +40,20 @@ class Adam {
   void zero_gradients() { gradients_.zero_(); }
   /// Length of the whole gradient, a scalar on the device.
   torch::Tensor gradient_norm() const;
-  /// One step; a gradient longer than largest_gradient_norm is shortened to it first. `norm` is
-  /// gradient_norm().
+  /// A stretch of the flat buffers.
+  struct Range {
+    int64_t begin, end;
+  };
+  /// Where the parameters of a part of the module lie.
+  Range range_of(const torch::nn::Module& part) const;
+  /// Begins a step: every range is then moved once, in any order, on any stream. A gradient longer
+  /// than largest_gradient_norm is shortened to it; `norm` is gradient_norm(), and is not looked at
+  /// where that is 0.
+  void begin_step() { steps_ += 1; }
+  void move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm);
+  /// A whole step.
   void step(const torch::Tensor& learning_rate, const torch::Tensor& norm);
+  bool shortens() const { return options_.largest_gradient_norm > 0; }
 
   /// For checkpoints: steps taken and the running moments, flat.
   int64_t steps() const { return steps_.item<int64_t>(); }

@@ -73,6 +73,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       planner_(config_, key_, batches_, labelled_ ? &*labelled_ : nullptr, labels_),
       table_(config.train.batch_size, labelled_ ? config.train.joint.labelled_batch : 0, device),
       sums_(make_sums(model_->prior.size(), device)),
+      side_(device),
       graphs_(device) {
   if (device.is_cuda()) choose_precision();
   for (size_t i = 0; i < model_->prior.size(); ++i)
@@ -158,9 +159,20 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, T
     adam_.zero_gradients();
   loss.backward();
   if (model_->accelerated()) model_->finish_gradients();
-  const torch::Tensor norm = adam_.gradient_norm();
-  adam_.step(table_.slots().learning_rate, norm);
-  trace.number = norm + loss.detach();
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor& rate = table_.slots().learning_rate;
+  trace.loss = loss.detach();
+  torch::Tensor norm;
+  if (adam_.shortens()) norm = adam_.gradient_norm();
+  adam_.begin_step();
+  // What comes next needs the moved encoder alone.
+  side_.run([&] {
+    torch::NoGradGuard no_gradient_there;
+    if (!norm.defined()) norm = adam_.gradient_norm();
+    adam_.move(adam_.range_of(model_->decoder()), rate, norm);
+    trace.number = norm + trace.loss;
+  });
+  adam_.move(adam_.range_of(model_->encoder()), rate, norm);
   for (auto& [name, tensor] : trail) tensor = tensor.detach();
   trace.tensors = std::move(trail);
   return norm;
@@ -186,6 +198,7 @@ void Learner::pretrain_step(Trace& trace) {
                                        {"the reconstruction term", reconstruction},
                                        {"KL[z]", kl}},
                                       trace);
+  side_.join();
   add_step(sums_, {.reconstruction = reconstruction, .gradient_norm = norm, .kl_z = {kl}},
            model_->prior.size());
 }
@@ -274,7 +287,6 @@ void Learner::joint_step(bool supervised, Trace& trace) {
     step.kl_r.push_back(factor.kl_r);
     if (labels.defined()) step.label_log_likelihood.push_back(factor.label_log_likelihood);
   }
-  add_step(sums_, step, model_->prior.size());
 
   torch::NoGradGuard no_gradient;
   for (size_t i = 0; supervised && i < parameters.size(); ++i)
@@ -285,6 +297,8 @@ void Learner::joint_step(bool supervised, Trace& trace) {
   for (size_t i = 0; i < parameters.size(); ++i) moves.push_back(!supervised || !is_named(i));
   natural_gradient_update(model_->prior, moved.mean, moved.log_variance, labels,
                           natural_gradient(x.size(0)), moves);
+  side_.join();
+  add_step(sums_, step, model_->prior.size());
 }
 
 NaturalGradient Learner::natural_gradient(int64_t batch) const {

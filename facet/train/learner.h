@@ -60,6 +60,7 @@ class Learner {
  private:
   /// What can be looked at after a step.
   struct Trace {
+    torch::Tensor loss;    ///< which `number` is made of, on another stream
     torch::Tensor number;  ///< finite where everything is
     NamedTensors tensors;  ///< on the way of the images
   };
@@ -67,6 +68,7 @@ class Learner {
   void choose_precision();
   std::optional<Batches> labelled_batches();
   const StepPlan& next_plan(Phase phase, int64_t step);
+  /// The gradient's norm; it and the moved decoder are there after side_.join().
   torch::Tensor optimise(const torch::Tensor& loss, NamedTensors trail, Trace& trace);
   void pretrain_step(Trace& trace);
   void initialise_step();
@@ -107,6 +109,7 @@ class Learner {
   std::vector<StepPlan> plans_;  ///< in the table
   Phase planned_phase_ = Phase::done;
   size_t next_ = 0;  ///< of plans_
+  cuda::SideStream side_;
   cuda::StepGraphs graphs_;
   std::map<int64_t, Trace> traces_;  ///< by the kind of step
   int64_t last_kind_ = -1;
