@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The joint training step of `facet bench` on a card as one would write it in PyTorch: the same networks, prior
-and work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32, fused Adam, and either
-the whole step as one CUDA graph or torch.compile with its own graphs.
-    card_peer.py [--network paper28|paper64] [--mode graph|compile] [--batch B] [--components K] [--steps N]
+and work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32 or autocast to bfloat16 with
+channels-last images, fused Adam, and either the whole step as one CUDA graph or torch.compile with its own graphs.
+    card_peer.py [--network paper28|paper64] [--mode graph|compile] [--precision tf32|bf16] [--batch B]
+                 [--components K] [--steps N]
 Prints one JSON object with the milliseconds of a step and the peak memory.
 """
 import argparse, json, math, statistics, time
@@ -11,6 +12,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--network", default="paper28", choices=["paper28", "paper64"])
 parser.add_argument("--mode", default="graph", choices=["graph", "compile"])
+parser.add_argument("--precision", default="tf32", choices=["tf32", "bf16"])
 parser.add_argument("--batch", type=int, default=64)
 parser.add_argument("--components", type=int, default=64)
 parser.add_argument("--steps", type=int, default=1000)
@@ -18,7 +20,7 @@ options = parser.parse_args()
 torch.manual_seed(1)
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
 torch.backends.cudnn.benchmark = True
-large = options.network == "paper64"
+large, bf16 = options.network == "paper64", options.precision == "bf16"
 B, K, D = options.batch, options.components, 320 if large else 64
 N = max(10000 if large else 50000, K)
 m0, s0, a0, b0, c0 = 0.0, 1.0, 0.01, 0.01, 1.0
@@ -51,14 +53,18 @@ class Net(nn.Module):
         self.stem = nn.Linear(D, features)
 
     def encode(self, x):
-        mean, log_variance = self.head(self.encoder(x).flatten(1)).chunk(2, 1)
+        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+            mean, log_variance = self.head(self.encoder(x).flatten(1)).float().chunk(2, 1)
         return mean, log_variance.clamp(-12, 8)
 
     def decode(self, z):
-        return self.decoder(F.relu(self.stem(z)).view(-1, self.channels, 4, 4))
+        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+            return self.decoder(F.relu(self.stem(z)).view(-1, self.channels, 4, 4)).float()
 
 
 net = Net().to(device)
+if bf16:
+    net = net.to(memory_format=torch.channels_last)
 assert sum(p.numel() for p in net.parameters()) == (28145158 if large else 567745)
 adam = torch.optim.Adam(net.parameters(), lr=1e-4, fused=True, capturable=True)
 shape = (3, 64, 64) if large else (1, 28, 28)
@@ -164,5 +170,5 @@ for _ in range(10):
         run()
     torch.cuda.synchronize()
     times.append(1e3 * (time.perf_counter() - start) / count)
-print(json.dumps({"network": options.network, "mode": options.mode, "joint_ms": statistics.median(times),
+print(json.dumps({"network": options.network, "mode": options.mode, "precision": options.precision, "joint_ms": statistics.median(times),
                   "peak_memory_mb": torch.cuda.max_memory_reserved() / 2**20, "torch": torch.__version__}))
