@@ -109,6 +109,13 @@ struct Patches {
   int count, pitch;         ///< of those channels
   int rows, columns;        ///< of the weights as a matrix
   int filled_rows, filled_columns;
+
+  int64_t elements() const {
+    return int64_t{filled.batch} * filled.height_in * filled.width_in * pitch;
+  }
+  View view(const torch::Tensor& data) const {
+    return rows_of_channels(data, filled.height_in, filled.width_in, pitch);
+  }
 };
 
 Patches patches_of(const ConvolutionSizes& sizes, bool of_x) {
@@ -197,6 +204,13 @@ struct Stack::State {
             patches.filled_rows, patches.filled_columns, stream);
     return filled;
   }
+  /// Whether layer i reads images of few channels; makes such.
+  bool of_images(size_t i) const {
+    return i == 0 && layers[i].kind == Kind::convolution && narrow(layers[i].channels_in);
+  }
+  bool to_images(size_t i) const {
+    return last(i) && layers[i].kind != Kind::linear && narrow(layers[i].channels_out);
+  }
   bool last(size_t layer) const { return layer + 1 == layers.size(); }
   bool before_linear(size_t layer) const {
     return !last(layer) && layers[layer + 1].kind == Kind::linear;
@@ -245,6 +259,43 @@ struct Stack::Run : torch::autograd::Function<Run> {
     return result;
   }
 
+  /// The first layer, whose images have few channels: the patches that it is computed from.
+  static torch::Tensor convolve_image(State& state, const ConvolutionSizes& sizes,
+                                      const torch::Tensor& input, const Finish& finish,
+                                      cudaStream_t stream) {
+    const Patches patches = patches_of(sizes, true);
+    const bool known = state.patches_input.defined() && state.patches_input.is_same(input) &&
+                       state.patches_version == static_cast<int64_t>(input._version());
+    if (!known) {
+      state.patches = state.memory(patches.elements(), state.type());
+      unfold(state.operand, sizes, view_of(input), state.patches.data_ptr(), patches.pitch, stream);
+      state.patches_input = input;
+      state.patches_version = static_cast<int64_t>(input._version());
+    }
+    const torch::Tensor weights = state.filled_weights(0, patches, stream);
+    convolve(state.operand, patches.filled, patches.view(state.patches), weights.data_ptr(), finish,
+             state.room.workspace(), stream);
+    return state.patches;
+  }
+  /// The last layer, whose images have few channels: its weights, filled up.
+  static torch::Tensor convolve_to_image(const State& state, const ConvolutionSizes& sizes,
+                                         const View& from, const Finish& finish,
+                                         cudaStream_t stream) {
+    const bool transposed = state.layers.back().kind == Kind::transposed;
+    const Patches patches = patches_of(sizes, transposed);
+    const torch::Tensor filled = state.filled_weights(state.layers.size() - 1, patches, stream);
+    const torch::Tensor products = state.memory(patches.elements(), torch::kFloat32);
+    Finish to_products;
+    to_products.out = patches.view(products);
+    to_products.out.single = true;
+    (transposed ? convolve_transposed : convolve)(state.operand, patches.filled, from,
+                                                  filled.data_ptr(), to_products,
+                                                  state.room.workspace(), stream);
+    (transposed ? fold_transposed : fold)(sizes, products.data_ptr<float>(), patches.pitch,
+                                          finish.bias, finish.out, stream);
+    return filled;
+  }
+
   /// `anchor` needs a gradient and never gets one: with it the way back is recorded even where the
   /// input needs none, since parameters get theirs on the side.
   static torch::Tensor forward(Context* context, const torch::Tensor& input,
@@ -272,38 +323,12 @@ struct Stack::Run : torch::autograd::Function<Run> {
       finish.out = output_view(state, i, next);
       finish.bias = layer.bias.data_ptr<float>();
       finish.relu = layer.relu;
-      View from = input_view(state, i, current);
+      const View from = input_view(state, i, current);
       saved.push_back(current);
-      if (layer.kind == Kind::convolution && i == 0 && narrow(layer.channels_in)) {
-        const Patches patches = patches_of(sizes, true);
-        const bool known = state.patches_input.defined() && state.patches_input.is_same(input) &&
-                           state.patches_version == static_cast<int64_t>(input._version());
-        if (!known) {
-          state.patches = state.memory(batch * layer.height_out * layer.width_out * patches.pitch,
-                                       state.type());
-          unfold(state.operand, sizes, from, state.patches.data_ptr(), patches.pitch, stream);
-          state.patches_input = input;
-          state.patches_version = static_cast<int64_t>(input._version());
-        }
-        saved.back() = state.patches;
-        from = rows_of_channels(state.patches, layer.height_out, layer.width_out, patches.pitch);
-        const torch::Tensor weights = state.filled_weights(i, patches, stream);
-        convolve(state.operand, patches.filled, from, weights.data_ptr(), finish, workspace,
-                 stream);
-      } else if (state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out)) {
-        const bool transposed = layer.kind == Kind::transposed;
-        const Patches patches = patches_of(sizes, transposed);
-        filled = state.filled_weights(i, patches, stream);
-        const torch::Tensor products =
-            state.memory(batch * layer.height_in * layer.width_in * patches.pitch, torch::kFloat32);
-        Finish to_products;
-        to_products.out =
-            rows_of_channels(products, layer.height_in, layer.width_in, patches.pitch);
-        to_products.out.single = true;
-        (transposed ? convolve_transposed : convolve)(
-            state.operand, patches.filled, from, filled.data_ptr(), to_products, workspace, stream);
-        (transposed ? fold_transposed : fold)(sizes, products.data_ptr<float>(), patches.pitch,
-                                              finish.bias, finish.out, stream);
+      if (state.of_images(i)) {
+        saved.back() = convolve_image(state, sizes, input, finish, stream);
+      } else if (state.to_images(i)) {
+        filled = convolve_to_image(state, sizes, from, finish, stream);
       } else {
         (layer.kind == Kind::transposed ? convolve_transposed : convolve)(
             state.operand, sizes, from, state.weights(i), finish, workspace, stream);
@@ -318,13 +343,81 @@ struct Stack::Run : torch::autograd::Function<Run> {
     return output;
   }
 
+  /// Where the gradient of layer i's input goes: as the layer before it made that input.
+  static View gradient_view(const State& state, size_t i, const torch::Tensor& data) {
+    const StackLayer& layer = state.layers[i];
+    const int64_t h = layer.height_in, w = layer.width_in, c = layer.channels_in;
+    const bool from_linear = layer.kind == Kind::linear;
+    const bool to_linear = state.layers[i - 1].kind == Kind::linear;
+    if (from_linear && to_linear) return vectors(data, h * w * c);
+    if (from_linear) return features_in_rows(data, h, w, c);
+    return to_linear ? rows_of_features(data, h, w, c) : rows_of_channels(data, h, w, c);
+  }
+
+  /// One layer on the way back.
+  struct LayerBack {
+    const State& state;
+    const size_t i;
+    const StackLayer& layer;
+    const bool transposed, of_images, to_images;
+    const ConvolutionSizes sizes;
+    const Patches patches;
+    View gradient, from;     ///< of its output; its input, patches where it reads images
+    torch::Tensor unfolded;  ///< patches of the gradient where it makes images
+    View unfolded_view;
+
+    LayerBack(const State& all, size_t number, int64_t batch, const torch::Tensor& output_gradient,
+              const torch::Tensor& input, cudaStream_t stream)
+        : state(all),
+          i(number),
+          layer(all.layers[number]),
+          transposed(layer.kind == Kind::transposed),
+          of_images(all.of_images(number)),
+          to_images(all.to_images(number)),
+          sizes(sizes_of(layer, batch)),
+          patches(patches_of(sizes, of_images || transposed)) {
+      gradient = layer.kind == Kind::linear ? vectors(output_gradient, output_count(layer))
+                 : state.last(i)            ? view_of(output_gradient)
+                                            : rows_of_channels(output_gradient, layer.height_out,
+                                                               layer.width_out, layer.channels_out);
+      from = of_images ? patches.view(input) : input_view(state, i, input);
+      if (!to_images) return;
+      // At the input's pixels, whichever way the convolution goes.
+      unfolded = state.memory(patches.elements(), state.type());
+      unfolded_view = patches.view(unfolded);
+      (transposed ? unfold : unfold_transposed)(state.operand, sizes, gradient, unfolded.data_ptr(),
+                                                patches.pitch, stream);
+    }
+
+    /// On the side stream.
+    void weights(float* d_weight, float* d_bias) const {
+      const Workspace workspace = state.side_room.workspace();
+      const cudaStream_t stream = state.side.stream();
+      // A transposed convolution's input is the output of the plain one.
+      const View& later = to_images ? unfolded_view : gradient;
+      const bool apart = to_images || transposed;  // its bias is a sum of its own
+      weight_gradient(state.operand, to_images || of_images ? patches.known : sizes,
+                      transposed ? later : from, transposed ? from : later, d_weight,
+                      apart ? nullptr : d_bias, workspace, stream);
+      if (apart)
+        channel_sums(state.operand, gradient, sizes.batch, whole(layer.height_out),
+                     whole(layer.width_out), whole(layer.channels_out), d_bias, workspace, stream);
+    }
+
+    /// `filled` are the weights of a layer that makes images.
+    void input(const Finish& finish, const torch::Tensor& filled, cudaStream_t stream) const {
+      (transposed ? convolve : convolve_transposed)(
+          state.operand, to_images ? patches.filled : sizes, to_images ? unfolded_view : gradient,
+          to_images ? filled.data_ptr() : state.weights(i), finish, state.room.workspace(), stream);
+    }
+  };
+
   static torch::autograd::variable_list backward(Context* context,
                                                  torch::autograd::variable_list gradients) {
     State& state = *reinterpret_cast<Stack*>(context->saved_data["stack"].toInt())->state_;
     const bool input_needs_it = context->saved_data["input"].toBool();
     const auto saved = context->get_saved_variables();
     const c10::cuda::CUDAStream main = at::cuda::getCurrentCUDAStream();
-    const Workspace workspace = state.room.workspace(), side = state.side_room.workspace();
     const int64_t batch = gradients[0].size(0);
     torch::Tensor current = state.layers.back().kind == Kind::linear
                                 ? rounded(state, gradients[0].contiguous(), main.stream())
@@ -341,86 +434,30 @@ struct Stack::Run : torch::autograd::Function<Run> {
     torch::Tensor input_gradient;
     for (size_t i = state.layers.size(); i-- > 0;) {
       const StackLayer& layer = state.layers[i];
-      const ConvolutionSizes sizes = sizes_of(layer, batch);
-      const bool transposed = layer.kind == Kind::transposed;
-      const View gradient = layer.kind == Kind::linear ? vectors(current, output_count(layer))
-                            : state.last(i)            ? view_of(current)
-                                                       : rows_of_channels(current, layer.height_out,
-                                                                          layer.width_out, layer.channels_out);
-      const bool first_narrow =
-          i == 0 && layer.kind == Kind::convolution && narrow(layer.channels_in);
-      const View from = first_narrow ? View() : input_view(state, i, saved[i]);
-      const bool last_narrow =
-          state.last(i) && layer.kind != Kind::linear && narrow(layer.channels_out);
-      const Patches patches = patches_of(sizes, first_narrow || transposed);
-      torch::Tensor unfolded;
-      View unfolded_view;
-      if (last_narrow) {
-        // Patches of the gradient: at the input's pixels, whichever way the convolution goes.
-        unfolded =
-            state.memory(batch * layer.height_in * layer.width_in * patches.pitch, state.type());
-        (transposed ? unfold : unfold_transposed)(
-            state.operand, sizes, gradient, unfolded.data_ptr(), patches.pitch, main.stream());
-        unfolded_view = rows_of_channels(unfolded, layer.height_in, layer.width_in, patches.pitch);
-      }
+      const LayerBack back(state, i, batch, current, saved[i], main.stream());
       keep(current);
       keep(saved[i]);
-      if (unfolded.defined()) keep(unfolded);
-
+      if (back.unfolded.defined()) keep(back.unfolded);
       at::cuda::CUDAEvent ready;
       ready.record(main);
       ready.block(state.side);
       float* d_weight = target(layer.weight);
-      float* d_bias = target(layer.bias);
-      const cudaStream_t side_stream = state.side.stream();
-      if (last_narrow && transposed) {
-        weight_gradient(state.operand, patches.known, unfolded_view, from, d_weight, nullptr, side,
-                        side_stream);
-      } else if (last_narrow) {
-        weight_gradient(state.operand, patches.known, from, unfolded_view, d_weight, nullptr, side,
-                        side_stream);
-      } else if (transposed) {
-        weight_gradient(state.operand, sizes, gradient, from, d_weight, nullptr, side, side_stream);
-      } else if (first_narrow) {
-        const View rows =
-            rows_of_channels(saved[i], layer.height_out, layer.width_out, patches.pitch);
-        weight_gradient(state.operand, patches.known, rows, gradient, d_weight, d_bias, side,
-                        side_stream);
-      } else {
-        weight_gradient(state.operand, sizes, from, gradient, d_weight, d_bias, side, side_stream);
-      }
-      if (last_narrow || transposed)
-        channel_sums(state.operand, gradient, whole(batch), whole(layer.height_out),
-                     whole(layer.width_out), whole(layer.channels_out), d_bias, side, side_stream);
+      back.weights(d_weight, target(layer.bias));
 
       if (i == 0 && !input_needs_it) break;
-      torch::Tensor next;
       Finish finish;
       if (i == 0) {
         TORCH_INTERNAL_ASSERT(layer.kind == Kind::linear, "gradients flow to vectors only");
-        next = torch::empty({batch, sizes.channels_in}, layer.bias.options().requires_grad(false));
-        finish.out = view_of(next);
-        input_gradient = next;
+        input_gradient = torch::empty({batch, back.sizes.channels_in},
+                                      layer.bias.options().requires_grad(false));
+        finish.out = view_of(input_gradient);
       } else {
-        const StackLayer& previous = state.layers[i - 1];
-        const int64_t h = layer.height_in, w = layer.width_in, c = layer.channels_in;
-        next = state.memory(batch * h * w * c, state.type());
-        const bool from_linear = layer.kind == Kind::linear;
-        const bool to_linear = previous.kind == Kind::linear;
-        finish.out = from_linear == to_linear
-                         ? (to_linear ? vectors(next, h * w * c) : rows_of_channels(next, h, w, c))
-                     : from_linear ? features_in_rows(next, h, w, c)
-                                   : rows_of_features(next, h, w, c);
-        if (previous.relu) finish.mask = from;
+        current = state.memory(batch * layer.channels_in * layer.height_in * layer.width_in,
+                               state.type());
+        finish.out = gradient_view(state, i, current);
+        if (state.layers[i - 1].relu) finish.mask = back.from;
       }
-      if (last_narrow)
-        (transposed ? convolve : convolve_transposed)(state.operand, patches.filled, unfolded_view,
-                                                      saved.back().data_ptr(), finish, workspace,
-                                                      main.stream());
-      else
-        (transposed ? convolve : convolve_transposed)(
-            state.operand, sizes, gradient, state.weights(i), finish, workspace, main.stream());
-      current = next;
+      back.input(finish, saved.back(), main.stream());
     }
     if (adds) {
       const c10::cuda::CUDAStreamGuard guard(state.side);
