@@ -18,7 +18,7 @@ endif()
 if(FACET_CUDA AND NOT TORCH_CUDA_LIBRARIES)
   message(FATAL_ERROR "FACET_CUDA is on, but the LibTorch in ${TORCH_INSTALL_PREFIX} is built without CUDA")
 endif()
-if(FACET_CUDA AND Torch_VERSION VERSION_LESS 2.1)
+if(FACET_CUDA AND Torch_VERSION AND Torch_VERSION VERSION_LESS 2.1)
   message(FATAL_ERROR "FACET_CUDA is on, but the LibTorch in ${TORCH_INSTALL_PREFIX} is ${Torch_VERSION}: "
                       "recording steps on a card needs 2.1 or later")
 endif()
