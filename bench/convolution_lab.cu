@@ -1,6 +1,7 @@
 // Checks the convolution kernels against plain float64 sums on the card, on the layers of both of
 // the paper's networks and on odd sizes, and times them. Needs nothing but CUDA:
-//   nvcc -std=c++17 -O3 -arch=sm_90 -I. bench/convolution_lab.cu facet/cuda/convolution*.cu -o lab
+//   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -I. bench/convolution_lab.cu
+//     facet/cuda/convolution*.cu -o lab
 //   ./lab [check|time|tune [LAYER]]
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "facet/cuda/convolution.h"
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_wgmma.cuh"
 
 using namespace facet::cuda;
 
@@ -204,59 +205,126 @@ double microseconds(Call call) {
   return best;
 }
 
-/// Times of every cut and sharing for one layer, to choose the rules in convolution_kernel.cuh by.
-template <class T, class Launch>
-void scan(const char* what, Launch launch) {
-  std::printf("      %-8s", what);
-  for (const Sharing sharing : {Sharing{1, 1}, Sharing{2, 2}, Sharing{4, 4}, Sharing{8, 8},
-                                Sharing{16, 8}, Sharing{32, 8}, Sharing{64, 8}})
-    std::printf(" %d:%5.1f", sharing.splits,
-                microseconds([&](cudaStream_t stream) { launch(stream, sharing); }));
-  std::printf("\n");
+/// Adds (out - reference)^2 and reference^2 to sums; `last` of every `columns` references, where
+/// not zero, is not the output's.
+__global__ void add_squares(const void* out, int kind, const double* reference, size_t count,
+                            int columns, double* sums) {
+  double difference = 0, norm = 0;
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    const double expected = reference[columns ? i + i / (columns - 1) : i];
+    const double found = read(out, kind, i);
+    difference += isfinite(found) ? (found - expected) * (found - expected) : INFINITY;
+    norm += expected * expected;
+  }
+  atomicAdd(sums, difference);
+  atomicAdd(sums + 1, norm);
 }
 
+/// One kind of product of one layer: what there is to compare its results with.
+struct Trial {
+  void* out;
+  int kind;
+  size_t count;
+  const double* reference;
+  int columns;
+
+  double error() const {
+    double* sums = allocate<double>(2);
+    cudaMemset(sums, 0, 16);
+    add_squares<<<264, 256>>>(out, kind, reference, count, columns, sums);
+    double values[2];
+    require(cudaMemcpy(values, sums, 16, cudaMemcpyDeviceToHost), "products");
+    cudaFree(sums);
+    return std::sqrt(values[0] / values[1]);
+  }
+};
+
+/// Times of one cut by sharing, "!" and the error beside wrong ones.
+template <class Launch>
+void scan(const char* what, const char* name, const Trial& trial, int tiles, int tile_elements,
+          int steps, Launch launch) {
+  std::printf("  %s %-16s %4d tiles %4d steps ", what, name, tiles, steps);
+  for (const Sharing sharing :
+       {Sharing{1, 1}, Sharing{2, 1}, Sharing{2, 2}, Sharing{3, 1}, Sharing{4, 1}, Sharing{4, 2},
+        Sharing{4, 4}, Sharing{6, 2}, Sharing{8, 4}, Sharing{8, 8}, Sharing{12, 2}, Sharing{12, 4},
+        Sharing{16, 8}, Sharing{24, 4}, Sharing{24, 8}, Sharing{32, 8}, Sharing{48, 8},
+        Sharing{64, 8}}) {
+    if (2 * sharing.splits > steps || (sharing.splits > 1 && tiles * sharing.splits > 560) ||
+        (tiles * sharing.splits < 100 && 2 * steps > 3 * sharing.splits) ||
+        size_t(tiles) * (sharing.splits / sharing.cluster) * tile_elements > workspace_sums)
+      continue;
+    cudaMemset(trial.out, 0xff, trial.count * trial.kind);
+    launch(nullptr, sharing);
+    const double error = trial.error();
+    std::printf(" %d/%d:%.1f", sharing.splits, sharing.cluster,
+                microseconds([&](cudaStream_t stream) { launch(stream, sharing); }));
+    if (!(error < 3e-3)) std::printf("!%.0e", error);
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+/// Times of every cut and sharing for one layer, to choose the rules of convolution_kernel.cuh by.
 template <class T>
 void tune(const ConvolutionSizes& s, const View& x, const View& y, const void* w,
           const Finish& forward, const Finish& backward, float* dw, float* db,
           const Workspace& workspace) {
+  if (s.channels_in % 64 || s.channels_out % 64) return;
+  constexpr int kind = sizeof(T);
+  const size_t xs = size_t(s.batch) * s.height_in * s.width_in * s.channels_in;
+  const size_t ys = size_t(s.batch) * s.height_out * s.width_out * s.channels_out;
+  const int columns = s.kernel * s.kernel * s.channels_in + 1;
+  double *expected_y = allocate<double>(ys), *expected_x = allocate<double>(xs),
+         *expected_w = allocate<double>(size_t(s.channels_out) * columns);
+  plain_forward<<<1056, 128>>>(s, x.data, w, forward.bias, kind, forward.relu, expected_y);
+  plain_transposed<<<1056, 128>>>(s, y.data, w, x.data, kind, expected_x);
+  plain_weights<<<s.channels_out * columns, 128>>>(s, x.data, y.data, kind, expected_w);
+  require(cudaDeviceSynchronize(), "references");
+  const Trial to_y{forward.out.data, kind, ys, expected_y, 0};
+  const Trial to_x{backward.out.data, kind, xs, expected_x, 0};
+  const Trial to_w{dw, 4, size_t(s.channels_out) * (columns - 1), expected_w, columns};
   const GatherProblem f = gather_problem<T, false>(s, x, w, forward, workspace);
   const GatherProblem b = gather_problem<T, true>(s, y, w, backward, workspace);
   const WeightProblem g = weight_problem<T>(s, x, y, dw, db, workspace);
-  if (s.channels_in % 32 || s.channels_out % 32) return;
   const auto each = [&](auto cut, const char* name) {
     using C = decltype(cut);
-    if (s.channels_in % C::depth == 0) {
-      std::printf("  %s forward", name);
-      scan<T>("", [&](cudaStream_t stream, Sharing sharing) {
-        launch_gather<T, C, false, Fetch::even>(f, stream, sharing);
-      });
-    }
-    if (s.channels_out % C::depth == 0) {
-      std::printf("  %s transpo", name);
-      scan<T>("", [&](cudaStream_t stream, Sharing sharing) {
-        launch_gather<T, C, true, Fetch::even>(b, stream, sharing);
-      });
-    }
-    std::printf("  %s weights", name);
-    scan<T>("", [&](cudaStream_t stream, Sharing sharing) {
-      launch_weights<T, C, Fetch::even>(g, stream, sharing);
-    });
+    const int area = C::rows * C::columns;
+    const auto tiles = [](int rows, int across) {
+      return divide_up(rows, C::rows) * divide_up(across, C::columns);
+    };
+    const int classes = s.stride * s.stride, taps = divide_up(s.kernel, s.stride);
+    if (s.channels_in % C::depth == 0)
+      scan("forward", name, to_y, tiles(s.batch * s.height_out * s.width_out, s.channels_out), area,
+           divide_up(s.kernel * s.kernel * s.channels_in, C::depth),
+           [&](cudaStream_t stream, Sharing sharing) {
+             launch_gather<T, C, false, Fetch::even>(f, stream, sharing);
+           });
+    if (s.channels_out % C::depth == 0)
+      scan("transpo", name, to_x,
+           classes * tiles(s.batch * s.height_in * s.width_in / classes, s.channels_in), area,
+           divide_up(taps * taps * s.channels_out, C::depth),
+           [&](cudaStream_t stream, Sharing sharing) {
+             launch_gather<T, C, true, Fetch::even>(b, stream, sharing);
+           });
+    scan("weights", name, to_w, tiles(s.channels_out, columns), area,
+         divide_up(s.batch * s.height_out * s.width_out, C::depth),
+         [&](cudaStream_t stream, Sharing sharing) {
+           launch_weights<T, C, Fetch::even>(g, stream, sharing);
+         });
   };
-  if (s.channels_in <= 64) {
-    each(TinyCut{}, "32x32      ");
-    each(Cut<32, 32, 2, 2, 32, 8>{}, "32x32 x8   ");
-    each(SmallCut{}, "64x32      ");
-    each(Cut<64, 32, 2, 2, 32, 8>{}, "64x32 x8   ");
-    each(Cut<64, 32, 4, 2, 32, 6>{}, "64x32 8w x6");
-    each(MediumCut{}, "64x64      ");
-    each(Cut<64, 64, 2, 4, 32, 6>{}, "64x64 8w x6");
+  if (s.height_out == 1) {
+    each(MediumCut{}, "64x64");
+    each(LongCut<T>{}, "64x64 long");
+    each(WideCut<T>{}, "64x128 long");
+  } else if (s.channels_in <= 64) {
+    each(TinyCut{}, "32x32");
+    each(SmallCut{}, "64x32");
+    each(MediumCut{}, "64x64");
   } else {
-    each(MediumCut{}, "64x64      ");
-    each(LargeCut<T>{}, "128x128    ");
-    each(Cut<128, 128, 2, 4, 128 / sizeof(T), 3>{}, "128x128 8w ");
-    each(Cut<128, 256, 2, 4, 128 / sizeof(T), 3>{}, "128x256 8w ");
-    each(Cut<128, 128, 2, 4, 64 / sizeof(T), 5>{}, "128x128 8w/");
+    each(LargeCut<T>{}, "128x128");
+    if constexpr (sizeof(T) == 2) each(WarpgroupCut{}, "warpgroups");
   }
+  for (double* data : {expected_y, expected_x, expected_w}) cudaFree(data);
 }
 
 struct Layer {
@@ -423,9 +491,25 @@ void run(const Layer& layer, Operand operand, bool check, bool time, bool scan_c
                 1e3 * gigaflop / t[0], 1e3 * gigaflop / t[1], 1e3 * gigaflop / t[2]);
   }
   std::printf("\n");
+  if (scan_cuts && x_narrow) {
+    std::printf(
+        "  unfold %.1f, product %.1f; back: product %.1f, fold %.1f; weights %.1f\n",
+        microseconds([&](cudaStream_t stream) { unfold(operand, s, xv, patches, pitch, stream); }),
+        microseconds([&](cudaStream_t stream) {
+          convolve(operand, flat, patch_view, w, forward, workspace, stream);
+        }),
+        microseconds([&](cudaStream_t stream) {
+          convolve_transposed(operand, product, yv, w, to_products, workspace, stream);
+        }),
+        microseconds([&](cudaStream_t stream) {
+          fold_transposed(s, products, product_pitch, no_bias, backward.out, stream);
+        }),
+        microseconds(run_weights));
+  }
   if (scan_cuts && kind == 2)
     tune<__nv_bfloat16>(s, xv, yv, w, forward, backward, dw, db, workspace);
-  if (scan_cuts && kind == 4) tune<float>(s, xv, yv, w, forward, backward, dw, db, workspace);
+  if (scan_cuts && kind == 4 && s.channels_in <= 64)
+    tune<float>(s, xv, yv, w, forward, backward, dw, db, workspace);
   if (x_in != x) cudaFree(x_in);
   if (y_in != y) cudaFree(y_in);
   for (void* data : {x, y, w, out, patches}) cudaFree(data);
@@ -448,7 +532,12 @@ int main(int argc, char** argv) {
                                   {"4 16->200 side 6 /2", layer(4, 16, 200, 6, 2)},
                                   {"2 40->1 side 12 /1 k5", layer(2, 40, 1, 12, 1, 5)},
                                   {"5 8->16 side 10 /3", layer(5, 8, 16, 10, 3)},
-                                  {"33 72->48 side 1 k1", layer(33, 72, 48, 1, 1, 1)}};
+                                  {"33 72->48 side 1 k1", layer(33, 72, 48, 1, 1, 1)},
+                                  {"21 192->320 side 19 /2", layer(21, 192, 320, 19, 2)},
+                                  {"13 128->192 s. 16 k5", layer(13, 128, 192, 16, 1, 5)},
+                                  {"150 128->128 s. 20 /3", layer(150, 128, 128, 20, 3)},
+                                  {"64 5->128 side 24 /1", layer(64, 5, 128, 24, 1)},
+                                  {"64 2->128 side 24 /1", layer(64, 2, 128, 24, 1)}};
   const int b = 64;
   const std::vector<Layer> paper28 = {{"1->32 28", layer(b, 1, 32, 28, 1)},
                                       {"32->32 28/2", layer(b, 32, 32, 28, 2)},

@@ -17,11 +17,11 @@ macro(facet_enable_cuda)
   enable_language(CUDA)
 endmacro()
 
-# The kernels as object files, to become part of the library.
-function(facet_add_kernels)
-  add_library(facet_kernels OBJECT ${ARGN})
-  set_target_properties(facet_kernels PROPERTIES
-    CUDA_ARCHITECTURES "${FACET_CUDA_ARCHITECTURES}" CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
-  target_include_directories(facet_kernels PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(facet_kernels PRIVATE -lineinfo -Xcompiler=-Wall,-Wextra)
+# Kernels as object files of their own library, for the architectures named.
+function(facet_add_kernels name architectures)
+  add_library(${name} OBJECT ${ARGN})
+  set_target_properties(${name} PROPERTIES
+    CUDA_ARCHITECTURES "${architectures}" CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -lineinfo -Xcompiler=-Wall,-Wextra)
 endfunction()

@@ -69,6 +69,8 @@ struct Tile {
   static constexpr int pitch =
       columns + (InnerRows && sizeof(T) == 4 ? 8 : OperandTraits<T>::vector);
   static constexpr int elements = rows * pitch;
+
+  __device__ static int at(int row, int column) { return row * pitch + column; }
 };
 
 template <bool Transpose>
@@ -189,6 +191,9 @@ __device__ inline void multiply_add(float (&sum)[4], const LeftFragment<float>& 
         "r"(b.words[1]));
 }
 
+template <class T, class C, bool LeftInnerRows, bool RightInnerRows>
+struct TileProduct;
+
 /// How a block's tile is cut: Rows x Columns of the result over WarpRows x WarpColumns warps; a
 /// stage of the ring holds Depth elements of the inner side.
 template <int Rows, int Columns, int WarpRows, int WarpColumns, int Depth = 32, int Stages = 4>
@@ -200,6 +205,9 @@ struct Cut {
   static constexpr int column_pieces = Columns / WarpColumns / 8;
   static constexpr int result_pitch = Columns + 4;
   static constexpr int quads = Rows * Columns / 4;
+  static constexpr int blocks = 0;  ///< that must fit a multiprocessor; 0 leaves it open
+  template <class T, bool LeftInnerRows, bool RightInnerRows>
+  using Product = TileProduct<T, Cut, LeftInnerRows, RightInnerRows>;
 };
 
 /// For stages that need no preparation.
@@ -213,6 +221,7 @@ struct TileProduct {
   using Left = Tile<T, C::rows, C::depth, LeftInnerRows>;
   using Right = Tile<T, C::columns, C::depth, RightInnerRows>;
   static constexpr int stage_elements = Left::elements + Right::elements;
+  static constexpr int alignment = 128;  ///< of the ring
   static constexpr int ring_bytes = C::stages * stage_elements * static_cast<int>(sizeof(T));
   static constexpr int result_bytes = C::rows * C::result_pitch * 4;
   static constexpr int shared_bytes = ring_bytes > result_bytes ? ring_bytes : result_bytes;
@@ -289,6 +298,17 @@ struct TileProduct {
   }
 };
 
+/// Where the ring begins: as far into the block's shared memory as its alignment asks.
+template <class Product>
+__device__ unsigned char* ring_start(unsigned char* shared) {
+  if constexpr (Product::alignment <= 128) {
+    return shared;
+  } else {
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    return shared + (-address & (Product::alignment - 1));
+  }
+}
+
 /// Blocks that share a sum: clusters of up to eight neighbours in the grid's z, which read each
 /// other's shared memory, and several clusters, which meet in global memory.
 struct Sharing {
@@ -296,10 +316,12 @@ struct Sharing {
 };
 
 /// Adds the shares of a tile in a fixed order and hands out the sums, four neighbours in a row at a
-/// time; every block of a cluster finishes its part of the tile.
-template <class C, class Store>
+/// time; every block of a cluster finishes its part of the tile. `fetch(row, column)` reads what
+/// `store(row, column, sum, fetched)` needs besides: of a large tile several at once, since each
+/// has a long way.
+template <class C, class Fetched, class Store>
 __device__ void finish_tile(const float* result, const Sharing& sharing, const Workspace& workspace,
-                            int tile, int split, Store store) {
+                            int tile, int split, Fetched fetch, Store store) {
   namespace groups = cooperative_groups;
   const groups::cluster_group cluster = groups::this_cluster();
   constexpr int row_quads = C::columns / 4;
@@ -318,9 +340,28 @@ __device__ void finish_tile(const float* result, const Sharing& sharing, const W
     return sum;
   };
   const int begin = rank * share, end = begin + share;
+  const auto finish = [&](auto sum_at) {
+    constexpr int together = C::quads / C::threads < 16 ? 1 : C::blocks > 0 ? 8 : 4;
+    for (int first = begin + threadIdx.x; first < end; first += together * C::threads) {
+      decltype(fetch(0, 0)) fetched[together];
+      float4 sums[together];
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        const int quad = first + i * C::threads;
+        if (quad >= end) break;
+        fetched[i] = fetch(quad / row_quads, quad % row_quads * 4);
+        sums[i] = sum_at(quad);
+      }
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        const int quad = first + i * C::threads;
+        if (quad >= end) break;
+        store(quad / row_quads, quad % row_quads * 4, sums[i], fetched[i]);
+      }
+    }
+  };
   if (clusters == 1) {
-    for (int quad = begin + threadIdx.x; quad < end; quad += C::threads)
-      store(quad / row_quads, quad % row_quads * 4, sum_of(quad));
+    finish(sum_of);
   } else {
     float4* parts =
         reinterpret_cast<float4*>(workspace.sums) + static_cast<size_t>(tile) * clusters * C::quads;
@@ -335,15 +376,15 @@ __device__ void finish_tile(const float* result, const Sharing& sharing, const W
     __syncthreads();
     if (arrived == clusters - 1) {
       __threadfence();
-      for (int quad = begin + threadIdx.x; quad < end; quad += C::threads) {
+      finish([&](int quad) {
         float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 4
         for (int part = 0; part < clusters; ++part) {
           const float4 more = __ldcg(parts + static_cast<size_t>(part) * C::quads + quad);
           sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
         }
-        store(quad / row_quads, quad % row_quads * 4, sum);
-      }
+        return sum;
+      });
       if (threadIdx.x == 0) *counter = 0;
     }
   }
@@ -419,15 +460,15 @@ enum class Fetch {
 
 /// out[pixel][n] = sum over taps and channels of source * weights, with bias, ReLU and mask.
 template <class T, class C, bool Transposed, Fetch How>
-__global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem p) {
-  using Product = TileProduct<T, C, false, Transposed>;
+__global__ void __launch_bounds__(C::threads, C::blocks) gather_product(const GatherProblem p) {
+  using Product = typename C::template Product<T, false, Transposed>;
   using Traits = OperandTraits<T>;
   constexpr int pieces = C::depth / Traits::vector;  // 16-byte pieces in a row of the left tile
   constexpr int row_step = C::threads / pieces;
   constexpr int passes = C::rows / row_step;
   static_assert(C::rows % row_step == 0, "every thread copies as much of the left tile");
   extern __shared__ __align__(128) unsigned char shared[];
-  T* ring = reinterpret_cast<T*>(shared);
+  T* ring = reinterpret_cast<T*>(ring_start<Product>(shared));
 
   // Classes with many taps come last in order and first in the grid.
   const int group = p.by_splits(blockIdx.z), split = blockIdx.z - group * p.sharing.splits;
@@ -472,6 +513,11 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
     const int column = horizontal.first + step * pixel.column;
     out_at[i] = row0 + i < rows ? p.out.pixel(pixel.image, row, column) : -1;
     mask_at[i] = p.mask.pixel(pixel.image, row, column);
+    if (C::blocks > 0 && p.vector_mask) {  // a large tile's mask is on its way long before its use
+      for (int n = column0; n < min(column0 + C::columns, p.columns); n += 128 / sizeof(T))
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const T*>(p.mask.view.data) +
+                                                      mask_at[i] + n));
+    }
   }
   /// The place of a tap in the whole kernel.
   const auto whole_tap = [&](int tap_row, int tap_column) {
@@ -531,7 +577,7 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
       for (int i = 0; i < passes; ++i) {
         const bool valid = static_cast<unsigned>(base_row[i] + down) < p.source_height &&
                            static_cast<unsigned>(base_column[i] + across) < p.source_width;
-        copy_async(left + (my_row + i * row_step) * Product::Left::pitch + my_piece,
+        copy_async(left + Product::Left::at(my_row + i * row_step, my_piece),
                    source + (valid ? base[i] + shift : 0), valid);
       }
       const int origin = Transposed
@@ -542,9 +588,9 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
         const int index = threadIdx.x + i * C::threads;
         if (right_all % C::threads != 0 && index >= right_all) break;
         const bool valid = right_base[i] >= 0;
-        copy_async(right + index / right_pieces * Product::Right::pitch +
-                       index % right_pieces * Traits::vector,
-                   weights + (valid ? right_base[i] + origin : 0), valid);
+        copy_async(
+            right + Product::Right::at(index / right_pieces, index % right_pieces * Traits::vector),
+            weights + (valid ? right_base[i] + origin : 0), valid);
       }
       channel0 += C::depth;
       if (channel0 == p.channels) {
@@ -568,7 +614,7 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
                            static_cast<unsigned>(column) < p.source_width;
         const int offset = base[i] + vertical.direction * r * p.source.view.row +
                            horizontal.direction * c * p.source.view.column + channel;
-        copy_async(left + (my_row + i * row_step) * Product::Left::pitch + my_piece,
+        copy_async(left + Product::Left::at(my_row + i * row_step, my_piece),
                    source + (valid ? offset : 0), valid);
       }
     } else {
@@ -586,7 +632,7 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
         const float value = valid ? p.source.at<T>(p.source.pixel(pixel.image, row, column) +
                                                    p.source.channel(channel))
                                   : 0.0f;
-        left[tile_row * Product::Left::pitch + i % C::depth] = Traits::from(value);
+        left[Product::Left::at(tile_row, i % C::depth)] = Traits::from(value);
       }
     }
     const auto weight_at = [&](int at, int n) {
@@ -607,7 +653,7 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
         const int at = depth0 + (Transposed ? tile_row : tile_column);
         const int n = column0 + (Transposed ? tile_column : tile_row);
         const bool valid = at < weights_depth && n < p.columns;
-        copy_async(right + tile_row * Product::Right::pitch + tile_column,
+        copy_async(right + Product::Right::at(tile_row, tile_column),
                    weights + (valid ? weight_at(at, n) : 0), valid);
       }
     } else {
@@ -616,7 +662,7 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
         const int at = depth0 + (Transposed ? tile_row : tile_column);
         const int n = column0 + (Transposed ? tile_column : tile_row);
         const bool valid = at < weights_depth && n < p.columns;
-        right[tile_row * Product::Right::pitch + tile_column] =
+        right[Product::Right::at(tile_row, tile_column)] =
             valid ? weights[weight_at(at, n)] : Traits::from(0.0f);
       }
     }
@@ -624,11 +670,30 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
 
   Product product;
   product.run(ring, steps, load, Nothing{});
-  float* result = reinterpret_cast<float*>(shared);
+  float* result = reinterpret_cast<float*>(ring);
   product.spread(result);
   const int tile = (phase * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  struct Quad {
+    alignas(4 * sizeof(T)) T mask[4];
+  };
   finish_tile<C>(
-      result, p.sharing, p.workspace, tile, split, [&](int tile_row, int tile_column, float4 sum) {
+      result, p.sharing, p.workspace, tile, split,
+      [&](int tile_row, int tile_column) {
+        Quad quad{};
+        const int n = column0 + tile_column;
+        if (!p.mask.view.data || out_at[tile_row] < 0 || n >= p.columns) return quad;
+        if (p.vector_mask && n + 3 < p.columns) {
+          quad = *reinterpret_cast<const Quad*>(static_cast<const T*>(p.mask.view.data) +
+                                                mask_at[tile_row] + n);
+        } else {
+#pragma unroll
+          for (int j = 0; j < 4; ++j)
+            quad.mask[j] = Traits::from(
+                n + j < p.columns ? p.mask.at<T>(mask_at[tile_row] + p.mask.channel(n + j)) : 0.0f);
+        }
+        return quad;
+      },
+      [&](int tile_row, int tile_column, float4 sum, const Quad& quad) {
         const int to = out_at[tile_row], n = column0 + tile_column;
         if (to < 0 || n >= p.columns) return;
         const bool whole = n + 3 < p.columns;
@@ -643,21 +708,9 @@ __global__ void __launch_bounds__(C::threads) gather_product(const GatherProblem
           for (int j = 0; j < 4; ++j) values[j] = fmaxf(values[j], 0.0f);
         }
         if (p.mask.view.data) {
-          alignas(16) T mask[4];
-          if (p.vector_mask && whole) {
-            using Quad = std::conditional_t<sizeof(T) == 4, uint4, uint2>;
-            *reinterpret_cast<Quad*>(mask) = *reinterpret_cast<const Quad*>(
-                static_cast<const T*>(p.mask.view.data) + mask_at[tile_row] + n);
-          } else {
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-              mask[j] = Traits::from(n + j < p.columns
-                                         ? p.mask.at<T>(mask_at[tile_row] + p.mask.channel(n + j))
-                                         : 0.0f);
-          }
 #pragma unroll
           for (int j = 0; j < 4; ++j)
-            if (!(Traits::to(mask[j]) > 0.0f)) values[j] = 0.0f;
+            if (!(Traits::to(quad.mask[j]) > 0.0f)) values[j] = 0.0f;
         }
         if (p.vector_out && whole) {
           if (p.out.view.single) {
@@ -703,11 +756,11 @@ struct WeightProblem {
 /// weights[m][tap, channel] = sum over pixels of gradient[pixel][m] * x[pixel + tap][channel]; one
 /// more column of ones gives the bias.
 template <class T, class C, Fetch How>
-__global__ void __launch_bounds__(C::threads) weight_product(const WeightProblem p) {
-  using Product = TileProduct<T, C, true, true>;
+__global__ void __launch_bounds__(C::threads, C::blocks) weight_product(const WeightProblem p) {
+  using Product = typename C::template Product<T, true, true>;
   using Traits = OperandTraits<T>;
   extern __shared__ __align__(128) unsigned char shared[];
-  T* ring = reinterpret_cast<T*>(shared);
+  T* ring = reinterpret_cast<T*>(ring_start<Product>(shared));
   const int column0 = blockIdx.x * C::columns, row0 = blockIdx.y * C::rows, split = blockIdx.z;
   const int steps_in_all = (p.pixels + C::depth - 1) / C::depth;
   const int steps_each = p.by_splits(steps_in_all + p.sharing.splits - 1);
@@ -757,23 +810,44 @@ __global__ void __launch_bounds__(C::threads) weight_product(const WeightProblem
   };
   const int my_offset =
       mine.tap_row * p.x.view.row + mine.tap_column * p.x.view.column + mine.channel;
+  const T* my_x = static_cast<const T*>(p.x.view.data) + my_offset;
+  constexpr int inner_step = C::threads / pieces;
+  static_assert(C::depth % inner_step == 0, "every thread copies as much of the right tile");
+  const int my_inner = static_cast<int>(threadIdx.x) / pieces;
 
+  // This thread's pieces of the left tile; contiguous over pixels, as `vector_gradient` promises.
+  constexpr int left_pieces = C::rows / Traits::vector, left_step = C::threads / left_pieces;
+  static_assert(C::depth % left_step == 0, "every thread copies as much of the left tile");
+  const int left_inner = static_cast<int>(threadIdx.x) / left_pieces;
+  const int left_piece = static_cast<int>(threadIdx.x) % left_pieces * Traits::vector;
+  const bool left_inside = row0 + left_piece < p.rows;
+  const T* my_gradient =
+      static_cast<const T*>(p.gradient.view.data) + row0 + left_piece +
+      static_cast<ptrdiff_t>(step0 * C::depth + left_inner) * p.gradient.view.column;
+
+  // The column of ones stays in the ring.
+  if ((How == Fetch::even || p.vector_x) && mine.bias) {
+    for (int stage = 0; stage < C::stages; ++stage) {
+      T* right = ring + stage * Product::stage_elements + Product::Left::elements;
+      for (int inner = my_inner; inner < C::depth; inner += inner_step)
+        for (int j = 0; j < Traits::vector; ++j)
+          right[Product::Right::at(inner, my_piece + j)] = Traits::from(j == 0 ? 1.0f : 0.0f);
+    }
+  }
+
+  // A copy of nothing reads nothing, wherever it points.
   const auto load = [&](int step) {
     T* left = ring + (step % C::stages) * Product::stage_elements;
     T* right = left + Product::Left::elements;
     const int pixel0 = (step0 + step) * C::depth;
     if (How == Fetch::even || p.vector_gradient) {
-      constexpr int left_pieces = C::rows / Traits::vector;
-      const T* gradient = static_cast<const T*>(p.gradient.view.data);
 #pragma unroll
-      for (int i = threadIdx.x; i < C::depth * left_pieces; i += C::threads) {
-        const int inner = i / left_pieces, piece = i % left_pieces * Traits::vector;
-        const int number = pixel0 + inner;
-        const bool valid = number < p.pixels && row0 + piece < p.rows;
-        // Contiguous over pixels, as `vector_gradient` promises.
-        const T* from =
-            gradient + static_cast<size_t>(number) * p.gradient.view.column + row0 + piece;
-        copy_async(left + inner * Product::Left::pitch + piece, valid ? from : gradient, valid);
+      for (int i = 0; i < C::depth / left_step; ++i) {
+        const int inner = left_inner + i * left_step;
+        copy_async(left + Product::Left::at(inner, left_piece),
+                   my_gradient + static_cast<ptrdiff_t>(step * C::depth + i * left_step) *
+                                     p.gradient.view.column,
+                   left_inside && pixel0 + inner < p.pixels);
       }
     } else {
       for (int i = threadIdx.x; i < C::depth * C::rows; i += C::threads) {
@@ -784,25 +858,18 @@ __global__ void __launch_bounds__(C::threads) weight_product(const WeightProblem
             valid ? p.gradient.at<T>(p.gradient.pixel(pixel.image, pixel.row, pixel.column) +
                                      p.gradient.channel(m))
                   : 0.0f;
-        left[inner * Product::Left::pitch + i % C::rows] = Traits::from(value);
+        left[Product::Left::at(inner, i % C::rows)] = Traits::from(value);
       }
     }
     if (How == Fetch::even || p.vector_x) {
-      const T* x = static_cast<const T*>(p.x.view.data);
-      constexpr int inner_step = C::threads / pieces;
+      if (mine.bias) return;
 #pragma unroll
-      for (int inner = threadIdx.x / pieces; inner < C::depth; inner += inner_step) {
-        T* to = right + inner * Product::Right::pitch + my_piece;
-        if (mine.bias) {
-#pragma unroll
-          for (int j = 0; j < Traits::vector; ++j) to[j] = Traits::from(j == 0 ? 1.0f : 0.0f);
-          continue;
-        }
+      for (int i = 0; i < C::depth / inner_step; ++i) {
+        const int inner = my_inner + i * inner_step;
         const Place at = places[step % 2][inner];
-        const bool valid = mine.weight &&
-                           static_cast<unsigned>(at.row + mine.tap_row) < p.source_height &&
-                           static_cast<unsigned>(at.column + mine.tap_column) < p.source_width;
-        copy_async(to, x + (valid ? at.offset + my_offset : 0), valid);
+        copy_async(right + Product::Right::at(inner, my_piece), my_x + at.offset,
+                   mine.weight && static_cast<unsigned>(at.row + mine.tap_row) < p.source_height &&
+                       static_cast<unsigned>(at.column + mine.tap_column) < p.source_width);
       }
     } else {
       for (int i = threadIdx.x; i < C::depth * C::columns; i += C::threads) {
@@ -818,31 +885,33 @@ __global__ void __launch_bounds__(C::threads) weight_product(const WeightProblem
                             : valid ? p.x.at<T>(p.x.pixel(pixel.image, source_row, source_column) +
                                                 p.x.channel(column.channel))
                                     : 0.0f;
-        right[inner * Product::Right::pitch + i % C::columns] = Traits::from(value);
+        right[Product::Right::at(inner, i % C::columns)] = Traits::from(value);
       }
     }
   };
 
   Product product;
   product.run(ring, steps, load, place);
-  float* result = reinterpret_cast<float*>(shared);
+  float* result = reinterpret_cast<float*>(ring);
   product.spread(result);
-  finish_tile<C>(result, p.sharing, p.workspace, blockIdx.y * gridDim.x + blockIdx.x, split,
-                 [&](int tile_row, int tile_column, float4 sum) {
-                   const int m = row0 + tile_row, n = column0 + tile_column;
-                   if (m >= p.rows) return;
-                   float* to = p.weights + static_cast<size_t>(m) * p.columns + n;
-                   if (p.columns % 4 == 0 && n + 3 < p.columns) {
-                     *reinterpret_cast<float4*>(to) = sum;
-                     return;
-                   }
-                   const float values[4] = {sum.x, sum.y, sum.z, sum.w};
+  finish_tile<C>(
+      result, p.sharing, p.workspace, blockIdx.y * gridDim.x + blockIdx.x, split,
+      [](int, int) { return Nothing{}; },
+      [&](int tile_row, int tile_column, float4 sum, Nothing) {
+        const int m = row0 + tile_row, n = column0 + tile_column;
+        if (m >= p.rows) return;
+        float* to = p.weights + static_cast<size_t>(m) * p.columns + n;
+        if (p.columns % 4 == 0 && n + 3 < p.columns) {
+          *reinterpret_cast<float4*>(to) = sum;
+          return;
+        }
+        const float values[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
-                   for (int j = 0; j < 4; ++j) {
-                     if (n + j < p.columns) to[j] = values[j];
-                     if (n + j == p.columns && p.bias) p.bias[m] = values[j];
-                   }
-                 });
+        for (int j = 0; j < 4; ++j) {
+          if (n + j < p.columns) to[j] = values[j];
+          if (n + j == p.columns && p.bias) p.bias[m] = values[j];
+        }
+      });
 }
 
 /// Sums of a block's 32 channels over its share of the pixels; the last block of a group of
@@ -850,17 +919,22 @@ __global__ void __launch_bounds__(C::threads) weight_product(const WeightProblem
 template <class T>
 __global__ void __launch_bounds__(256)
     sum_pixels(const DeviceView x, int pixels, int channels, Divider by_image, Divider by_width,
-               int width, float* sums, Workspace workspace) {
+               int width, bool contiguous, float* sums, Workspace workspace) {
   const int channel = blockIdx.x * 32 + threadIdx.x % 32, lane_row = threadIdx.x / 32;
   const int share = (pixels + gridDim.y - 1) / gridDim.y;
   const int end = min(pixels, static_cast<int>(blockIdx.y + 1) * share);
   float sum = 0.0f;
-  if (channel < channels)
-    for (int i = blockIdx.y * share + lane_row; i < end; i += 8) {
-      const int image = by_image(i), rest = i - image * by_image.divisor;
+  if (channel < channels) {
+    const int offset = x.channel(channel);
+    const auto at = [&](int i) {
+      if (contiguous) return i * x.view.column + offset;
+      const int image = by_image(i), rest = i - image * static_cast<int>(by_image.divisor);
       const int row = by_width(rest);
-      sum += x.at<T>(x.pixel(image, row, rest - row * width) + x.channel(channel));
-    }
+      return x.pixel(image, row, rest - row * width) + offset;
+    };
+#pragma unroll 8
+    for (int i = blockIdx.y * share + lane_row; i < end; i += 8) sum += x.at<T>(at(i));
+  }
   __shared__ float parts[8][33];
   __shared__ int arrived;
   parts[lane_row][threadIdx.x % 32] = sum;
@@ -893,29 +967,30 @@ __global__ void __launch_bounds__(256)
 
 inline int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-/// A launch in clusters, with the shared memory that it needs.
-template <class Kernel, class Problem>
-void launch(Kernel kernel, dim3 grid, int threads, int shared_bytes, const Problem& problem,
-            cudaStream_t stream) {
+/// A launch with the shared memory that it needs, in clusters of blocks along the grid's z. (To let
+/// a kernel begin while the one before it ends made a step a sixth slower.)
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, int cluster,
+            cudaStream_t stream, const Arguments&... arguments) {
   // Over 48 KiB needs leave, once a kernel; asking again costs nothing on the device.
   if (shared_bytes > 48 * 1024)
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {1, 1, static_cast<unsigned>(cluster)};
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {1, 1, static_cast<unsigned>(problem.sharing.cluster)};
   config.attrs = &attribute;
-  config.numAttrs = problem.sharing.cluster > 1 ? 1 : 0;
-  cudaLaunchKernelEx(&config, kernel, problem);
+  config.numAttrs = cluster > 1 ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
 /// How many blocks share a sum of `steps` stages so that the card's 132 multiprocessors have work.
 inline Sharing choose_sharing(int wanted_blocks, int tiles, int steps, int tile_elements) {
-  constexpr int fewest_steps = 4, most = 64;
+  constexpr int fewest_steps = 4, most = 128;
   int splits = std::min({most, wanted_blocks / tiles, steps / fewest_steps});
   if (splits < 2) return {};
   Sharing sharing;
@@ -930,10 +1005,18 @@ inline Sharing choose_sharing(int wanted_blocks, int tiles, int steps, int tile_
   return sharing;
 }
 
+/// The same for cuts that say how many of their blocks a multiprocessor holds: all of them run at
+/// once. Clusters of four meet fastest.
+inline Sharing fill_card(int blocks, int tiles, int steps, int most) {
+  const int splits = std::min({most, 132 * blocks / tiles, steps / 4});
+  if (splits >= 4) return {splits / 4 * 4, 4};
+  return splits == 2 ? Sharing{2, 2} : Sharing{std::max(splits, 1), 1};
+}
+
 /// `sharing` with no splits chooses.
 template <class T, class C, bool Transposed, Fetch How>
 void launch_gather(GatherProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
-  using Product = TileProduct<T, C, false, Transposed>;
+  using Product = typename C::template Product<T, false, Transposed>;
   const int phases = Transposed ? problem.stride * problem.stride : 1;
   const int step = Transposed ? problem.stride : 1;
   const int rows =
@@ -941,16 +1024,32 @@ void launch_gather(GatherProblem problem, cudaStream_t stream, Sharing sharing =
   const int row_tiles = divide_up(rows, C::rows);
   const int column_tiles = divide_up(problem.columns, C::columns);
   const int taps = divide_up(problem.kernel, step);
-  problem.sharing = sharing.splits > 0
-                        ? sharing
-                        : choose_sharing(200, row_tiles * column_tiles * phases,
-                                         divide_up(taps * taps * problem.channels, C::depth),
-                                         C::rows * C::columns);
+  const int tiles = row_tiles * column_tiles * phases;
+  const int steps = divide_up(taps * taps * problem.channels, C::depth);
+  problem.sharing = sharing.splits > 0 ? sharing
+                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 2)
+                                       : choose_sharing(200, tiles, steps, C::rows * C::columns);
   problem.by_splits = Divider(problem.sharing.splits);
   launch(gather_product<T, C, Transposed, How>,
          dim3(row_tiles, column_tiles, phases * problem.sharing.splits), C::threads,
-         Product::shared_bytes, problem, stream);
+         Product::shared_bytes, problem.sharing.cluster, stream, problem);
 }
+
+/// Whether the current device has the warpgroup instructions of convolution_wgmma.cu, which take
+/// the largest bfloat16 tiles there.
+bool has_warpgroups();
+template <bool Transposed>
+void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream);
+void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream);
+
+/// Products of very many rows with few columns, in convolution_rows.cu; false for others.
+bool try_row_product(const GatherProblem& problem, bool transposed, cudaStream_t stream);
+
+/// For few rows and many weights, which pass by once: many of them on their way at a time.
+template <class T>
+using LongCut = Cut<64, 64, 2, 2, 128 / static_cast<int>(sizeof(T)), 4>;
+template <class T>
+using WideCut = Cut<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 4>;
 
 /// The largest tile; its ring takes half of a multiprocessor's shared memory.
 template <class T>
@@ -969,14 +1068,27 @@ void choose_gather(const GatherProblem& problem, cudaStream_t stream) {
   const bool even = problem.vector_source && problem.vector_weights &&
                     problem.known_channels == 0 && problem.channels % TinyCut::depth == 0 &&
                     problem.kernel * problem.kernel <= 32;
+  if constexpr (sizeof(T) == 2)
+    if (try_row_product(problem, Transposed, stream)) return;
   if (!even) {
     if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::any>(problem, stream);
     if (n <= 32) return launch_gather<T, SmallCut, Transposed, Fetch::any>(problem, stream);
     return launch_gather<T, MediumCut, Transposed, Fetch::any>(problem, stream);
   }
   if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::even>(problem, stream);
-  if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeCut<T>::depth == 0)
+  if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeCut<T>::depth == 0) {
+    if constexpr (sizeof(T) == 2)
+      if (has_warpgroups()) return warpgroup_gather<Transposed>(problem, stream);
     return launch_gather<T, LargeCut<T>, Transposed, Fetch::even>(problem, stream);
+  }
+  if (rows <= 64 && problem.kernel == 1 && static_cast<size_t>(n) * problem.channels >= 1 << 21 &&
+      problem.channels % LongCut<T>::depth == 0) {
+    if (tiles(64, 128) >= 100)
+      return launch_gather<T, WideCut<T>, Transposed, Fetch::even>(problem, stream);
+    const int steps = problem.channels / LongCut<T>::depth;
+    return launch_gather<T, LongCut<T>, Transposed, Fetch::even>(
+        problem, stream, choose_sharing(250, tiles(64, 64), steps, 64 * 64));
+  }
   if (n > 32 && tiles(64, 64) >= 100)
     return launch_gather<T, MediumCut, Transposed, Fetch::even>(problem, stream);
   if (tiles(64, 32) >= 100)
@@ -986,17 +1098,18 @@ void choose_gather(const GatherProblem& problem, cudaStream_t stream) {
 
 template <class T, class C, Fetch How>
 void launch_weights(WeightProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
-  using Product = TileProduct<T, C, true, true>;
+  using Product = typename C::template Product<T, true, true>;
   const int columns = problem.columns + (problem.bias ? 1 : 0);
   const int column_tiles = divide_up(columns, C::columns);
   const int row_tiles = divide_up(problem.rows, C::rows);
-  problem.sharing = sharing.splits > 0
-                        ? sharing
-                        : choose_sharing(C::rows >= 128 ? 300 : 640, row_tiles * column_tiles,
-                                         divide_up(problem.pixels, C::depth), C::rows * C::columns);
+  const int tiles = row_tiles * column_tiles, steps = divide_up(problem.pixels, C::depth);
+  problem.sharing = sharing.splits > 0 ? sharing
+                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 64)
+                                       : choose_sharing(C::rows >= 128 ? 300 : 640, tiles, steps,
+                                                     C::rows * C::columns);
   problem.by_splits = Divider(problem.sharing.splits);
   launch(weight_product<T, C, How>, dim3(column_tiles, row_tiles, problem.sharing.splits),
-         C::threads, Product::shared_bytes, problem, stream);
+         C::threads, Product::shared_bytes, problem.sharing.cluster, stream, problem);
 }
 
 template <class T>
@@ -1008,8 +1121,11 @@ void choose_weights(const WeightProblem& problem, cudaStream_t stream) {
     if (problem.rows <= 32) return launch_weights<T, TinyCut, Fetch::any>(problem, stream);
     return launch_weights<T, MediumCut, Fetch::any>(problem, stream);
   }
-  if (problem.rows >= 96 && tiles(128, 128) >= 16)
+  if (problem.rows >= 96 && tiles(128, 128) >= 16) {
+    if constexpr (sizeof(T) == 2)
+      if (has_warpgroups()) return warpgroup_weights(problem, stream);
     return launch_weights<T, LargeCut<T>, Fetch::even>(problem, stream);
+  }
   if (problem.rows > 32) return launch_weights<T, MediumCut, Fetch::even>(problem, stream);
   return launch_weights<T, TinyCut, Fetch::even>(problem, stream);
 }

@@ -1,0 +1,26 @@
+// The largest bfloat16 tiles, by the warpgroup instructions: a file of its own, since only sm_90a
+// has them.
+#include "facet/cuda/convolution_wgmma.cuh"
+
+namespace facet::cuda {
+
+bool has_warpgroups() {
+  int device = 0, major = 0, minor = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
+         major == 9 && minor == 0;
+}
+
+template <bool Transposed>
+void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream) {
+  launch_gather<__nv_bfloat16, WarpgroupCut, Transposed, Fetch::even>(problem, stream);
+}
+template void warpgroup_gather<false>(const GatherProblem&, cudaStream_t);
+template void warpgroup_gather<true>(const GatherProblem&, cudaStream_t);
+
+void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream) {
+  launch_weights<__nv_bfloat16, WarpgroupCut, Fetch::even>(problem, stream);
+}
+
+}  // namespace facet::cuda
