@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "facet/cuda/convolution.h"
+#include "facet/cuda/own_stream.h"
 
 namespace facet::cuda {
 
@@ -171,6 +172,7 @@ struct Stack::State {
   std::vector<torch::Tensor> shadows;
   Operand operand;
   Room room, side_room;
+  OwnStream own_side;
   c10::cuda::CUDAStream side;
   std::vector<torch::Tensor> kept;  ///< what the side stream still reads
   bool side_busy = false, written = false;
@@ -184,7 +186,8 @@ struct Stack::State {
         operand(shadows.empty() ? Operand::tf32 : Operand::bf16),
         room(layers.front().weight.device()),
         side_room(layers.front().weight.device()),
-        side(c10::cuda::getStreamFromPool(false, layers.front().weight.device().index())) {}
+        own_side(layers.front().weight.device()),
+        side(own_side.get()) {}
 
   const void* weights(size_t layer) const {
     return shadows.empty() ? layers[layer].weight.data_ptr() : shadows[layer].data_ptr();

@@ -10,6 +10,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "facet/cuda/own_stream.h"
+
 namespace facet::cuda {
 
 namespace {
@@ -91,11 +93,10 @@ class Recording {
 
 struct StreamScope::State {
   c10::cuda::CUDAGuard device;
-  CurrentStream stream;
+  OwnStream own;
+  CurrentStream current;
 
-  explicit State(torch::Device where)
-      : device(where),
-        stream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, where.index())) {}
+  explicit State(torch::Device where) : device(where), own(where), current(own.get()) {}
 };
 
 StreamScope::StreamScope(torch::Device device) {
@@ -105,23 +106,27 @@ StreamScope::StreamScope(torch::Device device) {
 StreamScope::~StreamScope() = default;
 
 struct SideStream::State {
-  CUDAStream stream;
+  OwnStream own;
+
+  explicit State(torch::Device device) : own(device) {}
+  CUDAStream current() const { return c10::cuda::getCurrentCUDAStream(own.get().device_index()); }
 };
+
 SideStream::SideStream(torch::Device device) {
-  if (device.is_cuda())
-    state_ = std::make_unique<State>(
-        State{c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())});
+  if (device.is_cuda()) state_ = std::make_unique<State>(device);
 }
+
 SideStream::~SideStream() = default;
+
 void SideStream::run(const std::function<void()>& work) {
   if (!state_) return work();
-  follow(state_->stream, c10::cuda::getCurrentCUDAStream(state_->stream.device_index()));
-  const c10::cuda::CUDAStreamGuard guard(state_->stream);
+  follow(state_->own.get(), state_->current());
+  const c10::cuda::CUDAStreamGuard guard(state_->own.get());
   work();
 }
+
 void SideStream::join() {
-  if (state_)
-    follow(c10::cuda::getCurrentCUDAStream(state_->stream.device_index()), state_->stream);
+  if (state_) follow(state_->current(), state_->own.get());
 }
 
 int64_t free_memory(torch::Device device) {
@@ -139,13 +144,12 @@ struct StepGraphs::State {
   };
 
   torch::Device device;
-  CUDAStream stream;  ///< for threads that have none of their own
+  OwnStream stream;  ///< for threads that have none of their own
   /// All kinds share memory: they run one after another, and what outlives a step is never freed.
   MemoryPool pool = at::cuda::graph_pool_handle();
   std::map<int64_t, Kind> kinds;
 
-  explicit State(torch::Device where)
-      : device(where), stream(c10::cuda::getStreamFromPool(false, where.index())) {}
+  explicit State(torch::Device where) : device(where), stream(where) {}
 };
 
 StepGraphs::StepGraphs(torch::Device device) {
@@ -161,7 +165,7 @@ void StepGraphs::step(int64_t kind, const std::function<void()>& body) {
   const auto index = state_->device.index();
   std::optional<CurrentStream> own;
   if (c10::cuda::getCurrentCUDAStream(index) == c10::cuda::getDefaultCUDAStream(index))
-    own.emplace(state_->stream);
+    own.emplace(state_->stream.get());
   State::Kind& recorded = state_->kinds[kind];
   if (!recorded.graph) {
     if (recorded.steps++ < steps_before_recording) return body();

@@ -92,7 +92,7 @@ TEST(StepGraphs, RunsSideBySideAreTheSameAsAlone) {
   const Config config = named_config(4);
   const Pack pack = make_portraits(config.data.portraits);
   const NamedTensors alone = trained(config, pack, {});
-  std::vector<NamedTensors> together(3);
+  std::vector<NamedTensors> together(12);  // more streams than LibTorch keeps in its pool
   std::vector<std::thread> threads;
   for (NamedTensors& result : together)
     threads.emplace_back([&] {
