@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/cuda/card.h"
 #include "facet/model/model_file.h"
 
 namespace facet {
@@ -14,15 +15,16 @@ void add_device_option(CLI::App& command, std::string& device) {
 }
 
 torch::Device choose_device(const std::string& device) {
-  const bool available = torch::cuda::is_available();
-  if (device == "cuda" && !available)
+  const torch::Device card(torch::kCUDA, 0);
+  const bool present = torch::cuda::is_available(), usable = present && cuda::runs_kernels(card);
+  if (device == "cuda" && !usable)
     throw Error({.doing = "choosing a device",
                  .object = device,
-                 .found = "no usable card",
-                 .expected = "an NVIDIA card and a LibTorch with CUDA",
+                 .found = present ? fmt::format("an older card ({})", cuda::card_name(card))
+                                  : "no usable card",
+                 .expected = "an NVIDIA card like H100 and H200 or later, and a LibTorch with CUDA",
                  .cause = "--device cpu works everywhere"});
-  return device == "cpu" || !available ? torch::Device(torch::kCPU)
-                                       : torch::Device(torch::kCUDA, 0);
+  return device == "cpu" || !usable ? torch::Device(torch::kCPU) : card;
 }
 
 CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,

@@ -5,6 +5,10 @@
 
 namespace facet::cuda {
 
+bool runs_kernels(torch::Device device) {
+  return at::cuda::getDeviceProperties(device.index())->major >= 9;
+}
+
 std::string card_name(torch::Device device) {
   return at::cuda::getDeviceProperties(device.index())->name;
 }

@@ -1,4 +1,4 @@
-// What a card says of itself, for measurements.
+// What a card says of itself.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,10 @@
 #include <torch/torch.h>
 
 namespace facet::cuda {
+
+/// Whether this build's kernels run on the card: they need compute capability 9.0 (H100, H200) or a
+/// later one. True where a build has none, since LibTorch's own run anywhere.
+bool runs_kernels(torch::Device device);
 
 /// "NVIDIA H200".
 std::string card_name(torch::Device device);

@@ -5,6 +5,8 @@
 
 namespace facet::cuda {
 
+bool runs_kernels(torch::Device) { return true; }
+
 std::string card_name(torch::Device) {
   throw std::logic_error("the name of a card, in a build without CUDA");
 }

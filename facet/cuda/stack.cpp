@@ -4,6 +4,7 @@
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "facet/cuda/card.h"
 #include "facet/cuda/convolution.h"
 #include "facet/cuda/own_stream.h"
 
@@ -161,11 +162,7 @@ struct Room {
 
 }  // namespace
 
-bool takes_stacks(torch::Device device) {
-  return device.is_cuda() && at::cuda::getDeviceProperties(
-                                 device.has_index() ? device.index() : c10::cuda::current_device())
-                                     ->major >= 9;
-}
+bool takes_stacks(torch::Device device) { return device.is_cuda() && runs_kernels(device); }
 
 struct Stack::State {
   std::vector<StackLayer> layers;
