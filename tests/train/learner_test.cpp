@@ -65,7 +65,9 @@ TEST(StepPlan, IsAFunctionOfPhaseAndStepAlone) {
     const StepPlan plan = alone.plan(phase, 39);
     EXPECT_TRUE(torch::equal(plan.images, last.images));
     EXPECT_EQ(plan.labelled.defined(), phase == Phase::joint);
-    if (plan.labelled.defined()) EXPECT_TRUE(torch::equal(plan.labelled, last.labelled));
+    if (plan.labelled.defined()) {
+      EXPECT_TRUE(torch::equal(plan.labelled, last.labelled));
+    }
     EXPECT_EQ(plan.learning_rate, last.learning_rate);
     EXPECT_EQ(plan.gradient_step, phase == Phase::pretrain ? 39 : 20 + 39);
   }
