@@ -40,6 +40,7 @@ test: configure  ## Build everything and run the tests
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
+	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA card the tests of kernels and recorded steps were skipped"
 
 bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a card
 	@scripts/setup $(PRESET) bench

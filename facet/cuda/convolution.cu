@@ -1,5 +1,5 @@
 #include "facet/cuda/convolution.h"
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
 

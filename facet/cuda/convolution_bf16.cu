@@ -1,6 +1,6 @@
 // The kernels of convolution_kernel.cuh for bf16 operands; a file of its own so that both kinds
 // compile side by side.
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
 

@@ -3,7 +3,7 @@
 // straight from global memory and back. Numbers change places among the inner side's 32 and the
 // result's neighbours (the same on both operands), so that a thread reads and writes 16 bytes at
 // once.
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
 

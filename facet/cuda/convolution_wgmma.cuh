@@ -4,7 +4,7 @@
 // ("128-byte swizzle"), so that neither copies nor products meet in a bank.
 #pragma once
 
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
 

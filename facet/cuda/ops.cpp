@@ -58,10 +58,6 @@ struct Noise {
   }
 };
 
-}  // namespace
-
-namespace {
-
 bool on_card(const torch::Tensor& tensor, torch::ScalarType type) {
   return tensor.defined() && tensor.is_cuda() && tensor.scalar_type() == type;
 }
@@ -77,30 +73,35 @@ bool draws(const torch::TensorOptions& options) {
   return options.device().is_cuda() && (type == torch::kFloat32 || type == torch::kFloat64);
 }
 
-torch::Tensor standard_normal(uint64_t key, const torch::Tensor& counter, torch::IntArrayRef shape,
-                              const torch::TensorOptions& options) {
+namespace {
+
+/// `fill` writes a drawn tensor of either float type.
+template <class Fill>
+torch::Tensor drawn(torch::IntArrayRef shape, const torch::TensorOptions& options, Fill fill) {
   const torch::Tensor out = torch::empty(shape, options.requires_grad(false));
   launch(out, [&](cudaStream_t stream) {
-    const int64_t* step = pointer<int64_t>(counter);
     if (out.scalar_type() == torch::kFloat64)
-      fill_normal(out.data_ptr<double>(), out.numel(), key, step, stream);
+      fill(out.data_ptr<double>(), out.numel(), stream);
     else
-      fill_normal(out.data_ptr<float>(), out.numel(), key, step, stream);
+      fill(out.data_ptr<float>(), out.numel(), stream);
   });
   return out;
 }
 
+}  // namespace
+
+torch::Tensor standard_normal(uint64_t key, const torch::Tensor& counter, torch::IntArrayRef shape,
+                              const torch::TensorOptions& options) {
+  return drawn(shape, options, [&](auto* out, int64_t count, cudaStream_t stream) {
+    fill_normal(out, count, key, pointer<int64_t>(counter), stream);
+  });
+}
+
 torch::Tensor uniform(uint64_t key, const torch::Tensor& counter, torch::IntArrayRef shape,
                       const torch::TensorOptions& options) {
-  const torch::Tensor out = torch::empty(shape, options.requires_grad(false));
-  launch(out, [&](cudaStream_t stream) {
-    const int64_t* step = pointer<int64_t>(counter);
-    if (out.scalar_type() == torch::kFloat64)
-      fill_uniform(out.data_ptr<double>(), out.numel(), key, step, stream);
-    else
-      fill_uniform(out.data_ptr<float>(), out.numel(), key, step, stream);
+  return drawn(shape, options, [&](auto* out, int64_t count, cudaStream_t stream) {
+    fill_uniform(out, count, key, pointer<int64_t>(counter), stream);
   });
-  return out;
 }
 
 namespace {

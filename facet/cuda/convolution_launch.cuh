@@ -1,0 +1,290 @@
+// Which kernel of convolution_kernel.cuh, in which tiles, computes a convolution: a question of
+// sizes alone, so that equal inputs give equal bits.
+#pragma once
+
+#include <algorithm>
+
+#include "facet/cuda/convolution_kernel.cuh"
+
+namespace facet::cuda {
+
+inline int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+/// A launch with the shared memory that it needs, in clusters of blocks along the grid's z. (To let
+/// a kernel begin while the one before it ends made a step a sixth slower.)
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, int cluster,
+            cudaStream_t stream, const Arguments&... arguments) {
+  // Over 48 KiB needs leave, once a kernel; asking again costs nothing on the device.
+  if (shared_bytes > 48 * 1024)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {1, 1, static_cast<unsigned>(cluster)};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = cluster > 1 ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+/// How many blocks share a sum of `steps` stages so that the card's 132 multiprocessors have work.
+inline Sharing choose_sharing(int wanted_blocks, int tiles, int steps, int tile_elements) {
+  constexpr int fewest_steps = 4, most = 128;
+  int splits = std::min({most, wanted_blocks / tiles, steps / fewest_steps});
+  if (splits < 2) return {};
+  Sharing sharing;
+  while (sharing.cluster < 8 && sharing.cluster * 2 <= splits) sharing.cluster *= 2;
+  const auto fits = [&](int clusters) {
+    return static_cast<size_t>(tiles) * clusters * tile_elements <= workspace_sums &&
+           static_cast<size_t>(tiles) * sharing.cluster <= workspace_counters;
+  };
+  int clusters = splits / sharing.cluster;
+  while (clusters > 1 && !fits(clusters)) --clusters;
+  sharing.splits = clusters * sharing.cluster;
+  return sharing;
+}
+
+/// The same for cuts that say how many of their blocks a multiprocessor holds: all of them run at
+/// once. Clusters of four meet fastest.
+inline Sharing fill_card(int blocks, int tiles, int steps, int most) {
+  const int splits = std::min({most, 132 * blocks / tiles, steps / 4});
+  if (splits >= 4) return {splits / 4 * 4, 4};
+  return splits == 2 ? Sharing{2, 2} : Sharing{std::max(splits, 1), 1};
+}
+
+/// `sharing` with no splits chooses.
+template <class T, class C, bool Transposed, Fetch How>
+void launch_gather(GatherProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
+  using Product = typename C::template Product<T, false, Transposed>;
+  const int phases = Transposed ? problem.stride * problem.stride : 1;
+  const int step = Transposed ? problem.stride : 1;
+  const int rows =
+      problem.batch * divide_up(problem.out_height, step) * divide_up(problem.out_width, step);
+  const int row_tiles = divide_up(rows, C::rows);
+  const int column_tiles = divide_up(problem.columns, C::columns);
+  const int taps = divide_up(problem.kernel, step);
+  const int tiles = row_tiles * column_tiles * phases;
+  const int steps = divide_up(taps * taps * problem.channels, C::depth);
+  problem.sharing = sharing.splits > 0 ? sharing
+                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 2)
+                                       : choose_sharing(200, tiles, steps, C::rows * C::columns);
+  problem.by_splits = Divider(problem.sharing.splits);
+  launch(gather_product<T, C, Transposed, How>,
+         dim3(row_tiles, column_tiles, phases * problem.sharing.splits), C::threads,
+         Product::shared_bytes, problem.sharing.cluster, stream, problem);
+}
+
+/// Whether the current device has the warpgroup instructions of convolution_wgmma.cu, which take
+/// the largest bfloat16 tiles there.
+bool has_warpgroups();
+template <bool Transposed>
+void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream);
+void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream);
+
+/// Products of very many rows with few columns, in convolution_rows.cu; false for others.
+bool try_row_product(const GatherProblem& problem, bool transposed, cudaStream_t stream);
+
+/// For few rows and many weights, which pass by once: many of them on their way at a time.
+template <class T>
+using LongCut = Cut<64, 64, 2, 2, 128 / static_cast<int>(sizeof(T)), 4>;
+template <class T>
+using WideCut = Cut<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 4>;
+
+/// The largest tile; its ring takes half of a multiprocessor's shared memory.
+template <class T>
+using LargeCut = Cut<128, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 3>;
+using MediumCut = Cut<64, 64, 2, 2>;
+using SmallCut = Cut<64, 32, 2, 2>;
+using TinyCut = Cut<32, 32, 2, 2>;
+using NarrowCut = Cut<64, 8, 4, 1>;
+
+/// Tiles small enough that the card is full, large enough that operands are reused.
+template <class T, bool Transposed>
+void choose_gather(const GatherProblem& problem, cudaStream_t stream) {
+  const int n = problem.columns;
+  const int rows = problem.batch * problem.out_height * problem.out_width;
+  const auto tiles = [&](int r, int c) { return divide_up(rows, r) * divide_up(n, c); };
+  const bool even = problem.vector_source && problem.vector_weights &&
+                    problem.known_channels == 0 && problem.channels % TinyCut::depth == 0 &&
+                    problem.kernel * problem.kernel <= 32;
+  if constexpr (sizeof(T) == 2)
+    if (try_row_product(problem, Transposed, stream)) return;
+  if (!even) {
+    if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::any>(problem, stream);
+    if (n <= 32) return launch_gather<T, SmallCut, Transposed, Fetch::any>(problem, stream);
+    return launch_gather<T, MediumCut, Transposed, Fetch::any>(problem, stream);
+  }
+  if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::even>(problem, stream);
+  if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeCut<T>::depth == 0) {
+    if constexpr (sizeof(T) == 2)
+      if (has_warpgroups()) return warpgroup_gather<Transposed>(problem, stream);
+    return launch_gather<T, LargeCut<T>, Transposed, Fetch::even>(problem, stream);
+  }
+  if (rows <= 64 && problem.kernel == 1 && static_cast<size_t>(n) * problem.channels >= 1 << 21 &&
+      problem.channels % LongCut<T>::depth == 0) {
+    if (tiles(64, 128) >= 100)
+      return launch_gather<T, WideCut<T>, Transposed, Fetch::even>(problem, stream);
+    const int steps = problem.channels / LongCut<T>::depth;
+    return launch_gather<T, LongCut<T>, Transposed, Fetch::even>(
+        problem, stream, choose_sharing(250, tiles(64, 64), steps, 64 * 64));
+  }
+  if (n > 32 && tiles(64, 64) >= 100)
+    return launch_gather<T, MediumCut, Transposed, Fetch::even>(problem, stream);
+  if (tiles(64, 32) >= 100)
+    return launch_gather<T, SmallCut, Transposed, Fetch::even>(problem, stream);
+  return launch_gather<T, TinyCut, Transposed, Fetch::even>(problem, stream);
+}
+
+template <class T, class C, Fetch How>
+void launch_weights(WeightProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
+  using Product = typename C::template Product<T, true, true>;
+  const int columns = problem.columns + (problem.bias ? 1 : 0);
+  const int column_tiles = divide_up(columns, C::columns);
+  const int row_tiles = divide_up(problem.rows, C::rows);
+  const int tiles = row_tiles * column_tiles, steps = divide_up(problem.pixels, C::depth);
+  problem.sharing = sharing.splits > 0 ? sharing
+                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 64)
+                                       : choose_sharing(C::rows >= 128 ? 300 : 640, tiles, steps,
+                                                     C::rows * C::columns);
+  problem.by_splits = Divider(problem.sharing.splits);
+  launch(weight_product<T, C, How>, dim3(column_tiles, row_tiles, problem.sharing.splits),
+         C::threads, Product::shared_bytes, problem.sharing.cluster, stream, problem);
+}
+
+template <class T>
+void choose_weights(const WeightProblem& problem, cudaStream_t stream) {
+  const auto tiles = [&](int r, int c) {
+    return divide_up(problem.rows, r) * divide_up(problem.columns, c);
+  };
+  if (!problem.vector_x || !problem.vector_gradient) {
+    if (problem.rows <= 32) return launch_weights<T, TinyCut, Fetch::any>(problem, stream);
+    return launch_weights<T, MediumCut, Fetch::any>(problem, stream);
+  }
+  if (problem.rows >= 96 && tiles(128, 128) >= 16) {
+    if constexpr (sizeof(T) == 2)
+      if (has_warpgroups()) return warpgroup_weights(problem, stream);
+    return launch_weights<T, LargeCut<T>, Fetch::even>(problem, stream);
+  }
+  if (problem.rows > 32) return launch_weights<T, MediumCut, Fetch::even>(problem, stream);
+  return launch_weights<T, TinyCut, Fetch::even>(problem, stream);
+}
+
+/// Whether rows of channels can be copied in pieces of 16 bytes.
+template <class T>
+bool aligned(const View& view, int channels, bool one_pixel = false) {
+  constexpr int vector = OperandTraits<T>::vector;
+  const auto whole = [](int stride) { return stride % vector == 0; };
+  return (!view.single || sizeof(T) == 4) && view.channel == 1 && view.channel_group == 1 &&
+         channels % vector == 0 && whole(view.batch) &&
+         (one_pixel || (whole(view.row) && whole(view.column))) &&
+         reinterpret_cast<uintptr_t>(view.data) % 16 == 0;
+}
+
+template <class T, bool Transposed>
+GatherProblem gather_problem(const ConvolutionSizes& sizes, const View& source, const void* weights,
+                             const Finish& finish, const Workspace& workspace) {
+  GatherProblem problem{};
+  problem.source = source;
+  problem.out = finish.out;
+  problem.mask = finish.mask;
+  problem.weights = weights;
+  problem.bias = finish.bias;
+  problem.relu = finish.relu;
+  problem.batch = sizes.batch;
+  problem.columns = Transposed ? sizes.channels_in : sizes.channels_out;
+  problem.channels = Transposed ? sizes.channels_out : sizes.channels_in;
+  problem.source_height = Transposed ? sizes.height_out : sizes.height_in;
+  problem.source_width = Transposed ? sizes.width_out : sizes.width_in;
+  problem.out_height = Transposed ? sizes.height_in : sizes.height_out;
+  problem.out_width = Transposed ? sizes.width_in : sizes.width_out;
+  problem.kernel = sizes.kernel;
+  problem.stride = sizes.stride;
+  problem.padding = sizes.padding;
+  problem.workspace = workspace;
+  problem.by_channels = Divider(problem.channels);
+  problem.by_stride = Divider(sizes.stride);
+  // A float32 source is rounded on its way, which a plain copy would not do.
+  problem.vector_source = !source.single && aligned<T>(source, problem.channels);
+  const int inner = sizes.known_channels > 0 ? sizes.known_channels
+                                             : sizes.kernel * sizes.kernel * sizes.channels_in;
+  const int contiguous = Transposed ? sizes.channels_in : inner;
+  problem.vector_weights =
+      contiguous % OperandTraits<T>::vector == 0 && reinterpret_cast<uintptr_t>(weights) % 16 == 0;
+  const int step = Transposed ? sizes.stride : 1;
+  problem.most_rows = divide_up(problem.out_height, step);
+  problem.most_columns = divide_up(problem.out_width, step);
+  for (int i = 0; i < 2; ++i) {
+    const auto side = [&](int whole, int fewer) {
+      return std::max(1, divide_up(whole, step) - fewer);
+    };
+    problem.by_columns[i] = Divider(side(problem.out_width, i));
+    for (int j = 0; j < 2; ++j)
+      problem.by_pixels[i][j] = Divider(side(problem.out_height, i) * side(problem.out_width, j));
+  }
+  problem.vector_mask =
+      finish.mask.data && !finish.mask.single && aligned<T>(finish.mask, problem.columns);
+  problem.known_channels = sizes.known_channels;
+  const View& out = finish.out;
+  problem.vector_out = out.channel == 1 && out.channel_group == 1 && out.batch % 4 == 0 &&
+                       out.row % 4 == 0 && out.column % 4 == 0 &&
+                       reinterpret_cast<uintptr_t>(out.data) % 16 == 0;
+  return problem;
+}
+
+template <class T, bool Transposed>
+void gather(const ConvolutionSizes& sizes, const View& source, const void* weights,
+            const Finish& finish, const Workspace& workspace, cudaStream_t stream) {
+  choose_gather<T, Transposed>(
+      gather_problem<T, Transposed>(sizes, source, weights, finish, workspace), stream);
+}
+
+template <class T>
+WeightProblem weight_problem(const ConvolutionSizes& sizes, const View& x, const View& y_gradient,
+                             float* weights_gradient, float* bias_gradient,
+                             const Workspace& workspace) {
+  WeightProblem problem{};
+  problem.x = x;
+  problem.gradient = y_gradient;
+  problem.weights = weights_gradient;
+  problem.bias = bias_gradient;
+  // Patches stand on the side that has more channels than the weights know.
+  const bool x_patches = sizes.known_channels > 0 && !sizes.known_side_out;
+  const bool y_patches = sizes.known_channels > 0 && sizes.known_side_out;
+  problem.rows = y_patches ? sizes.known_channels : sizes.channels_out;
+  problem.columns =
+      x_patches ? sizes.known_channels : sizes.kernel * sizes.kernel * sizes.channels_in;
+  problem.pixels = sizes.batch * sizes.height_out * sizes.width_out;
+  problem.channels_in = sizes.channels_in;
+  problem.source_height = sizes.height_in;
+  problem.source_width = sizes.width_in;
+  problem.kernel = sizes.kernel;
+  problem.stride = sizes.stride;
+  problem.padding = sizes.padding;
+  problem.width_out = sizes.width_out;
+  problem.workspace = workspace;
+  problem.by_channels = Divider(sizes.channels_in);
+  problem.by_image = Divider(sizes.height_out * sizes.width_out);
+  problem.by_width = Divider(sizes.width_out);
+  problem.vector_x = !x.single && aligned<T>(x, sizes.channels_in);
+  const bool one_pixel = sizes.height_out * sizes.width_out == 1;
+  const bool contiguous = one_pixel || (y_gradient.row == y_gradient.column * sizes.width_out &&
+                                        y_gradient.batch == y_gradient.row * sizes.height_out);
+  problem.vector_gradient =
+      !y_gradient.single && contiguous && aligned<T>(y_gradient, sizes.channels_out, one_pixel);
+  if (one_pixel) problem.gradient.view.column = y_gradient.batch;  // pixels are images
+  return problem;
+}
+
+template <class T>
+void weights(const ConvolutionSizes& sizes, const View& x, const View& y_gradient,
+             float* weights_gradient, float* bias_gradient, const Workspace& workspace,
+             cudaStream_t stream) {
+  choose_weights<T>(
+      weight_problem<T>(sizes, x, y_gradient, weights_gradient, bias_gradient, workspace), stream);
+}
+
+}  // namespace facet::cuda
