@@ -264,7 +264,7 @@ void scan(const char* what, const char* name, const Trial& trial, int tiles, int
   std::fflush(stdout);
 }
 
-/// Times of every cut and sharing for one layer, to choose the rules of convolution_kernel.cuh by.
+/// Times of every cut and sharing for one layer, to choose the rules of convolution_launch.cuh by.
 template <class T>
 void tune(const ConvolutionSizes& s, const View& x, const View& y, const void* w,
           const Finish& forward, const Finish& backward, float* dw, float* db,

@@ -1,4 +1,4 @@
-// The products of convolution_kernel.cuh by Hopper's warpgroup instructions (sm_90a): four warps
+// The products of tile_product.cuh by Hopper's warpgroup instructions (sm_90a): four warps
 // multiply 64 rows with 128 columns that the tensor cores read from shared memory themselves, in
 // the background. Tiles lie there in rows of 128 bytes whose 16-byte pieces are swapped by the row
 // ("128-byte swizzle"), so that neither copies nor products meet in a bank.

@@ -112,12 +112,6 @@ void Adam::move(const Range& range, const torch::Tensor& learning_rate, const to
   adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options_);
 }
 
-void Adam::step(const torch::Tensor& learning_rate, const torch::Tensor& norm) {
-  torch::NoGradGuard no_gradient;
-  begin_step();
-  move({0, parameters_.numel()}, learning_rate, norm);
-}
-
 AdamMoments Adam::moments() const {
   const auto in_order = [&](const torch::Tensor& flat) {
     torch::Tensor ordered = torch::zeros_like(flat);

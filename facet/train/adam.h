@@ -51,8 +51,6 @@ class Adam {
   /// where that is 0.
   void begin_step() { steps_ += 1; }
   void move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm);
-  /// A whole step.
-  void step(const torch::Tensor& learning_rate, const torch::Tensor& norm);
   bool shortens() const { return options_.largest_gradient_norm > 0; }
 
   /// For checkpoints: steps taken and the running moments, flat.

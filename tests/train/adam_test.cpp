@@ -25,6 +25,14 @@ torch::Tensor flat(const torch::nn::Sequential& module) {
   return torch::cat(parts);
 }
 
+/// A step as training takes it, part after part; the last part first.
+void step(Adam& adam, const torch::nn::Sequential& module, double rate) {
+  const torch::Tensor norm = adam.gradient_norm();
+  adam.begin_step();
+  for (const size_t layer : {2, 0})
+    adam.move(adam.range_of(*module->ptr(layer)), number(rate), norm);
+}
+
 TEST(Adam, EqualsLibTorchsAdam) {
   torch::nn::Sequential ours = small_module(), theirs = small_module();
   const AdamOptions options{0.8, 0.99, 1e-6, 0.0};
@@ -32,12 +40,12 @@ TEST(Adam, EqualsLibTorchsAdam) {
   torch::optim::Adam reference(
       theirs->parameters(),
       torch::optim::AdamOptions(0.01).betas({options.beta1, options.beta2}).eps(options.epsilon));
-  for (int64_t step = 0; step < 20; ++step) {
+  for (int64_t i = 0; i < 20; ++i) {
     adam.zero_gradients();
-    loss_of(ours, step).backward();
-    adam.step(number(0.01), adam.gradient_norm());
+    loss_of(ours, i).backward();
+    step(adam, ours, 0.01);
     reference.zero_grad();
-    loss_of(theirs, step).backward();
+    loss_of(theirs, i).backward();
     reference.step();
   }
   EXPECT_FALSE(torch::allclose(flat(ours), flat(small_module()), 0, 1e-2)) << "it moved";
@@ -52,7 +60,7 @@ TEST(Adam, ParametersStayThoseOfTheModule) {
   EXPECT_TRUE(torch::equal(flat(module), before));
   adam.zero_gradients();
   loss_of(module, 0).backward();
-  adam.step(number(0.1), adam.gradient_norm());
+  step(adam, module, 0.1);
   EXPECT_GT((flat(module) - before).abs().min().item<double>(), 0.0);
 }
 
@@ -84,7 +92,7 @@ TEST(Adam, GradientsAboveTheLimitAreShortenedToIt) {
     Adam adam(*module, options);
     adam.zero_gradients();
     loss_of(module, 0).backward();
-    adam.step(number(0.01), adam.gradient_norm());
+    step(adam, module, 0.01);
     return adam.moments().first.norm().item<double>() / (1 - options.beta1);
   };
   const double whole = used_norm(0.0);
@@ -97,10 +105,10 @@ TEST(Adam, ARestoredOptimizerGoesOnAsTheOldOne) {
   torch::nn::Sequential one = small_module(), other = small_module();
   Adam first(*one, {}), second(*other, {});
   const auto train = [](torch::nn::Sequential& module, Adam& adam, int64_t from, int64_t to) {
-    for (int64_t step = from; step < to; ++step) {
+    for (int64_t i = from; i < to; ++i) {
       adam.zero_gradients();
-      loss_of(module, step).backward();
-      adam.step(number(0.01), adam.gradient_norm());
+      loss_of(module, i).backward();
+      step(adam, module, 0.01);
     }
   };
   train(one, first, 0, 10);
