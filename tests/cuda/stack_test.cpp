@@ -122,7 +122,7 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Stacks, testing::Bool(),
-                         [](const auto& info) { return info.param ? "bf16" : "tf32"; });
+                         [](const auto& which) { return which.param ? "bf16" : "tf32"; });
 
 }  // namespace
 }  // namespace facet
