@@ -80,10 +80,16 @@ void add_eval_command(CLI::App& program) {
   command->add_option("--samples", arguments->evaluation.samples, "Draws of z an image")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  CLI::Option* importance =
+      command
+          ->add_option("--importance", arguments->evaluation.importance,
+                       "Also the importance-weighted bound, with so many draws an image")
+          ->check(CLI::Range(1, 1000000));
   command
-      ->add_option("--importance", arguments->evaluation.importance,
-                   "Also the importance-weighted bound, with so many draws an image")
-      ->check(CLI::Range(0, 1000000));
+      ->add_option("--importance-images", arguments->evaluation.importance_images,
+                   "That bound over so many images of the split, chosen at random; else over all")
+      ->check(CLI::Range(1, 1000000000))
+      ->needs(importance);
   command->add_option("--seed", arguments->seed, "Seed of the draws and of the judge")
       ->capture_default_str();
   command->add_option("--pack", arguments->pack, "Measure on this pack instead of the run's own");

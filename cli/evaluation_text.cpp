@@ -21,9 +21,11 @@ void print_bound(const Evaluation& evaluation) {
   fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
              evaluation.reconstruction, evaluation.kl_z, evaluation.kl_r);
   if (evaluation.importance_bound)
-    fmt::print("  importance-weighted bound {:.3f} nats (standard error {:.3f}, {} samples)\n",
-               *evaluation.importance_bound, *evaluation.importance_standard_error,
-               evaluation.importance_samples);
+    fmt::print(
+        "  importance-weighted bound {:.3f} nats (standard error {:.3f}; {} draws for each of {} "
+        "images)\n",
+        *evaluation.importance_bound, *evaluation.importance_standard_error,
+        evaluation.importance_samples, evaluation.importance_images);
 }
 
 std::string agreement_text(const FactorEvaluation& factor) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "facet/eval/clusters.h"
 #include "facet/eval/component_labels.h"
+#include "facet/eval/importance.h"
 #include "facet/model/objective.h"
 
 namespace facet {
@@ -17,35 +17,30 @@ std::vector<int64_t> to_vector(const torch::Tensor& column) {
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
-/// log of the importance-weighted estimate of p(x): the mean over draws z ~ q(z|x) of
-/// p(x|z) p(z) / q(z|x), with the predictive marginal of the prior as p(z), [B].
-torch::Tensor importance_bound(Vae& model, const torch::Tensor& x, const Encoding& encoding,
-                               int64_t samples, const Key& key) {
-  torch::Tensor total;
-  const torch::Tensor log_variance = encoding.log_variance.to(torch::kFloat64);
-  for (int64_t s = 0; s < samples; ++s) {
-    const torch::Tensor z = encoding.sample(key.fold(static_cast<uint64_t>(s)));
-    torch::Tensor log_weight =
-        model.likelihood().log_density(x, model.decode(z)).to(torch::kFloat64);
-    const auto blocks = model.prior.split(z);
-    for (size_t i = 0; i < blocks.size(); ++i)
-      log_weight += predictive_log_density(blocks[i], model.prior.posteriors[i]);
-    const torch::Tensor offset = (z - encoding.mean).to(torch::kFloat64);
-    log_weight += 0.5 * (log_variance + std::log(2.0 * std::numbers::pi) +
-                         offset.square() / torch::exp(log_variance))
-                            .sum(1);
-    total = s == 0 ? log_weight : torch::logaddexp(total, log_weight);
-  }
-  return total - std::log(static_cast<double>(samples));
-}
-
 struct MeanAndError {
   double mean, error;
 };
-MeanAndError mean_and_error(const std::vector<torch::Tensor>& parts) {
-  const torch::Tensor all = torch::cat(parts);
+MeanAndError mean_and_error(const torch::Tensor& all) {
   const auto count = static_cast<double>(all.numel());
   return {all.mean().item<double>(), count > 1 ? all.std().item<double>() / std::sqrt(count) : 0.0};
+}
+
+/// Fills in the importance-weighted bound, over a random part of the images where so few are asked
+/// for: a prefix would not do, for files may be sorted.
+void weigh(Evaluation& result, Vae& model, const ImageSet& images, const EvaluationOptions& options,
+           const Key& key) {
+  torch::Tensor pixels = images.pixels;
+  if (options.importance_images > 0 && options.importance_images < images.count()) {
+    const torch::Tensor order = uniform(key.fold("images"), {images.count()}, torch::kFloat64);
+    const torch::Tensor chosen = order.argsort().narrow(0, 0, options.importance_images);
+    pixels = pixels.index_select(0, chosen.to(pixels.device()));
+  }
+  const MeanAndError weighted =
+      mean_and_error(importance_bounds(model, pixels, options.importance, key));
+  result.importance_bound = weighted.mean;
+  result.importance_standard_error = weighted.error;
+  result.importance_samples = options.importance;
+  result.importance_images = pixels.size(0);
 }
 
 /// Share of images whose component is that of their label; `labels` are int64 [N].
@@ -171,7 +166,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   const size_t factor_count = model.prior.size();
   double reconstruction = 0;
   std::vector<FactorTally> tallies(factor_count);
-  std::vector<torch::Tensor> bounds, importance;
+  std::vector<torch::Tensor> bounds;
 
   uint64_t batch = 0;
   for (const torch::Tensor& pixels : images.pixels.split(options.batch_size)) {
@@ -188,9 +183,6 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
     const auto blocks = model.prior.split(terms.encoding.mean);
     for (size_t i = 0; i < factor_count; ++i) tallies[i].add(terms.factors[i], blocks[i]);
-    if (options.importance > 0)
-      importance.push_back(importance_bound(model, x, terms.encoding, options.importance,
-                                            batch_key.fold("importance")));
   }
 
   Evaluation result;
@@ -199,15 +191,10 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   result.samples = options.samples;
   const auto count = static_cast<double>(result.count);
   result.reconstruction = reconstruction / count;
-  const MeanAndError bound = mean_and_error(bounds);
+  const MeanAndError bound = mean_and_error(torch::cat(bounds));
   result.elbo = bound.mean;
   result.standard_error = bound.error;
-  if (options.importance > 0) {
-    const MeanAndError weighted = mean_and_error(importance);
-    result.importance_bound = weighted.mean;
-    result.importance_standard_error = weighted.error;
-    result.importance_samples = options.importance;
-  }
+  if (options.importance > 0) weigh(result, model, images, options, key.fold("importance"));
   std::vector<std::vector<int64_t>> codes;
   for (size_t i = 0; i < factor_count; ++i) {
     result.factors.push_back(evaluate_factor(tallies[i], model.prior.factors[i], count));
@@ -228,6 +215,7 @@ Json to_json(const Evaluation& evaluation) {
     json["importance_bound"] = *evaluation.importance_bound;
     json["importance_standard_error"] = *evaluation.importance_standard_error;
     json["importance_samples"] = evaluation.importance_samples;
+    json["importance_images"] = evaluation.importance_images;
   }
   json["factors"] = Json::array();
   for (const FactorEvaluation& factor : evaluation.factors) {

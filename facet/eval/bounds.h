@@ -14,8 +14,9 @@
 namespace facet {
 
 struct EvaluationOptions {
-  int64_t samples = 1;     ///< draws of z an image for the reconstruction term
-  int64_t importance = 0;  ///< draws for the importance-weighted bound; 0 leaves it out
+  int64_t samples = 1;            ///< draws of z an image for the reconstruction term
+  int64_t importance = 0;         ///< draws for the importance-weighted bound; 0 leaves it out
+  int64_t importance_images = 0;  ///< images for it, chosen at random; 0 takes all
   int64_t batch_size = 500;
   uint64_t seed = 1;
 };
@@ -64,7 +65,7 @@ struct Evaluation {
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
   double standard_error = 0;  ///< of the elbo, over the images
   std::optional<double> importance_bound, importance_standard_error;
-  int64_t importance_samples = 0;
+  int64_t importance_samples = 0, importance_images = 0;  ///< draws an image, and images
   std::vector<FactorEvaluation> factors;
   std::vector<PropertyGap> gaps;   ///< for every property with two known values or more
   std::optional<double> mean_gap;  ///< over those properties

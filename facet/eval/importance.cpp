@@ -1,0 +1,75 @@
+#include "facet/eval/importance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace facet {
+
+namespace {
+
+/// Pixels that are decoded at once: enough to keep a card busy, while the widest layers of the
+/// networks stay within some gigabytes. A CPU is fastest where they stay in its caches.
+int64_t pixels_at_once(torch::Device device) { return device.is_cpu() ? 100'000 : 4'000'000; }
+
+constexpr int64_t most_images = 500;  // in a batch; what is left of the pixels goes to more draws
+
+/// [R, ...] to [times * R, ...], all rows again and again.
+torch::Tensor repeated(const torch::Tensor& tensor, int64_t times) {
+  std::vector<int64_t> repeats(static_cast<size_t>(tensor.dim()), 1);
+  repeats.front() = times;
+  return tensor.repeat(repeats);
+}
+
+/// log p(x|z) p(z) / q(z|x) for one draw z of every row, [R].
+torch::Tensor log_weights(Vae& model, const torch::Tensor& x, const Encoding& encoding,
+                          const Key& key) {
+  const torch::Tensor z = encoding.sample(key);
+  torch::Tensor weight = model.likelihood().log_density(x, model.decode(z)).to(torch::kFloat64);
+  const auto blocks = model.prior.split(z);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    weight += predictive_log_density(blocks[i], model.prior.posteriors[i]);
+  const torch::Tensor log_variance = encoding.log_variance.to(torch::kFloat64);
+  const torch::Tensor offset = (z - encoding.mean).to(torch::kFloat64);
+  return weight + 0.5 * (log_variance + std::log(2.0 * std::numbers::pi) +
+                         offset.square() / torch::exp(log_variance))
+                            .sum(1);
+}
+
+/// Of a batch, [B], with so many draws of every image decoded together.
+torch::Tensor batch_bounds(Vae& model, const torch::Tensor& x, int64_t draws, int64_t together,
+                           const Key& key) {
+  const int64_t images = x.size(0);
+  const Encoding encoding = model.encode(x);
+  const torch::Tensor rows = repeated(x, together);
+  const Encoding copies{repeated(encoding.mean, together),
+                        repeated(encoding.log_variance, together)};
+  torch::Tensor total = torch::full({images}, -std::numeric_limits<double>::infinity(),
+                                    x.options().dtype(torch::kFloat64));
+  for (int64_t drawn = 0; drawn < draws; drawn += together) {
+    const int64_t count = std::min(together, draws - drawn) * images;
+    const Encoding part{copies.mean.narrow(0, 0, count), copies.log_variance.narrow(0, 0, count)};
+    const torch::Tensor weights =
+        log_weights(model, rows.narrow(0, 0, count), part, key.fold(static_cast<uint64_t>(drawn)));
+    total = torch::logaddexp(total, torch::logsumexp(weights.view({-1, images}), 0));
+  }
+  return total - std::log(static_cast<double>(draws));
+}
+
+}  // namespace
+
+torch::Tensor importance_bounds(Vae& model, const torch::Tensor& pixels, int64_t draws,
+                                const Key& key) {
+  torch::NoGradGuard no_gradient;
+  const int64_t rows = std::max<int64_t>(1, pixels_at_once(pixels.device()) / pixels[0].numel());
+  const int64_t batch_size = std::min({rows, most_images, pixels.size(0)});
+  const int64_t together = std::min(draws, rows / batch_size);
+  std::vector<torch::Tensor> bounds;
+  for (const torch::Tensor& batch : pixels.split(batch_size))
+    bounds.push_back(batch_bounds(model, model.likelihood().from_pixels(batch), draws, together,
+                                  key.fold(static_cast<uint64_t>(bounds.size()))));
+  return torch::cat(bounds);
+}
+
+}  // namespace facet
