@@ -18,6 +18,7 @@ struct Rates {
   float epsilon;
   float rate;        ///< -learning rate / (1 - beta1^step)
   float shortening;  ///< of the gradient
+  float kept;        ///< share of a parameter that weight decay leaves
 };
 
 __device__ Rates rates_of(const AdamSettings& settings) {
@@ -35,7 +36,8 @@ __device__ Rates rates_of(const AdamSettings& settings) {
           static_cast<float>(1.0 / sqrt(correction2)),
           static_cast<float>(settings.epsilon),
           static_cast<float>(-*settings.learning_rate / correction1),
-          shortening};
+          shortening,
+          static_cast<float>(1.0 - settings.weight_decay * *settings.learning_rate)};
 }
 
 __device__ float moved(float parameter, float gradient, float& first, float& second,
@@ -43,7 +45,8 @@ __device__ float moved(float parameter, float gradient, float& first, float& sec
   gradient *= rates.shortening;
   first += rates.decay1 * (gradient - first);
   second = rates.decay2 * second + rates.gain2 * gradient * gradient;
-  return parameter + rates.rate * first / (sqrtf(second) * rates.spread + rates.epsilon);
+  return rates.kept * parameter +
+         rates.rate * first / (sqrtf(second) * rates.spread + rates.epsilon);
 }
 
 /// Four numbers a thread, the last block also the few that are left over.

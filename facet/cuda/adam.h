@@ -10,6 +10,7 @@ namespace facet::cuda {
 struct AdamSettings {
   double beta1, beta2, epsilon;
   double largest_gradient_norm;  ///< 0 leaves the gradient as it is
+  double weight_decay;           ///< times the learning rate: the share that parameters lose
   const double* learning_rate;   ///< on the card
   const int64_t* step;           ///< on the card, counted from 1
   const double* norm;  ///< on the card, the gradient's length; may be null without a largest

@@ -694,6 +694,7 @@ void adam_step(const torch::Tensor& parameters, const torch::Tensor& gradients,
                               numbers.beta2,
                               numbers.epsilon,
                               numbers.largest_gradient_norm,
+                              numbers.weight_decay,
                               numbers.learning_rate.data_ptr<double>(),
                               numbers.step.data_ptr<int64_t>(),
                               pointer<double>(numbers.norm)};

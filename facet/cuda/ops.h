@@ -110,6 +110,7 @@ void add_to_sums(const torch::Tensor& sums, const std::vector<SummedTerm>& terms
 struct AdamNumbers {
   double beta1, beta2, epsilon;
   double largest_gradient_norm;  ///< 0 leaves gradients as they are
+  double weight_decay;           ///< times the learning rate: the share that parameters lose
   torch::Tensor learning_rate;   ///< one float64 number on the card
   torch::Tensor step;            ///< one int64 number on the card, counted from 1
   torch::Tensor norm;            ///< gradient_norm(); not needed where nothing is shortened

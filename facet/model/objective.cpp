@@ -22,12 +22,13 @@ torch::Tensor BoundTerms::bound() const {
 
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise) {
-  return bound_terms(model, std::vector<FactorParameters>(model.prior.size()), x, labels, noise);
+  return bound_terms(model, std::vector<FactorParameters>(model.prior.size()), x, x, labels, noise);
 }
 
 BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
-                       const torch::Tensor& x, const torch::Tensor& labels, const Key& noise) {
-  const auto [encoding, z] = model.encode_and_sample(x, noise);
+                       const torch::Tensor& x, const torch::Tensor& seen,
+                       const torch::Tensor& labels, const Key& noise) {
+  const auto [encoding, z] = model.encode_and_sample(seen, noise);
   const torch::Tensor reconstruction = model.likelihood().log_density(x, model.decode(z));
   return {encoding, reconstruction,
           factor_terms(model.prior, encoding.mean, encoding.log_variance, parameters, labels)};

@@ -28,9 +28,11 @@ BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& 
                        const Key& noise);
 
 /// The same with parameters in the place of a factor's posterior, one a factor and undefined where
-/// the posterior itself is meant: gradients flow to them too.
+/// the posterior itself is meant: gradients flow to them too. The encoder sees `seen`, which is x
+/// or x with noise; what is to be reconstructed is x.
 BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& parameters,
-                       const torch::Tensor& x, const torch::Tensor& labels, const Key& noise);
+                       const torch::Tensor& x, const torch::Tensor& seen,
+                       const torch::Tensor& labels, const Key& noise);
 
 /// Weights of the terms of the training objective, each one float64 number on the model's device.
 struct ObjectiveWeights {

@@ -1,6 +1,10 @@
 #include "facet/model/vae.h"
 
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
 #include "facet/cuda/ops.h"
+#include "facet/prior/certain.h"
 
 namespace facet {
 
@@ -10,18 +14,56 @@ namespace {
 /// cannot overflow.
 constexpr double smallest_log_variance = -12, largest_log_variance = 8;
 
+/// An Error where the prior to compare with is not of this form.
+void require_form(const ModelOptions& options) {
+  const auto fail = [&](const std::string& found, const std::string& expected) {
+    throw Error({.doing = "building the prior",
+                 .object = fmt::format("model.prior {}", options.prior),
+                 .found = found,
+                 .expected = expected});
+  };
+  for (const FactorOptions& factor : options.factors)
+    if (options.prior == "normal" && factor.components != 1)
+      fail(fmt::format("factor '{}' with {} components", factor.name, factor.components),
+           "one component");
+  if (options.prior != "vamp") return;
+  if (options.factors.size() != 1)
+    fail(fmt::format("{} factors", options.factors.size()), "a single one");
+  if (options.factors.front().named())
+    fail(fmt::format("a named factor '{}'", options.factors.front().name), "a free one");
+}
+
 }  // namespace
 
 void ModelOptions::visit(OptionVisitor& visitor) {
   visitor.option("likelihood", likelihood, "The distribution of pixels.");
   visitor.option("network", network, "Encoder and decoder.");
   visitor.option("factors", factors, "The factors of the latent vector, in order.");
+  visitor.option(
+      "prior", prior,
+      "'mixture', the factorial mixture with a posterior of its parameters; or one to "
+      "compare it with: 'normal' is N(0, I), 'points' has the mixtures' parameters as "
+      "point estimates that move by gradients (VaDE), 'vamp' has the encodings of learned "
+      "images as components (VampPrior; computes in float32).",
+      one_of({"mixture", "normal", "points", "vamp"}));
   visitor.option("hyperprior", hyperprior, "Priors on the mixtures' parameters.");
 }
 
 torch::Tensor Encoding::sample(const Key& key) const {
   if (cuda::takes(mean)) return cuda::sample_latent(mean, log_variance, key.value(), key.counter());
   return mean + torch::exp(0.5 * log_variance) * standard_normal(key, mean.sizes(), mean.options());
+}
+
+PseudoInputsImpl::PseudoInputsImpl(int64_t count, const ImageShape& shape)
+    : logits_(register_parameter(
+          "logits", torch::zeros({count, shape.channels, shape.height, shape.width}))) {}
+
+torch::Tensor PseudoInputsImpl::pixels() const { return 255.0 * torch::sigmoid(logits_); }
+
+void PseudoInputsImpl::start_at(const torch::Tensor& images) {
+  torch::NoGradGuard no_gradient;
+  // Black and white are infinitely far away: begin where gradients still flow.
+  logits_.copy_(torch::logit(images.to(torch::kFloat32) / 255.0, 0.1));
 }
 
 Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
@@ -35,6 +77,19 @@ Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
   decoder_ = register_module(
       "decoder", Decoder(layers, latents, shape.channels * likelihood_->numbers_per_value(),
                          key.fold("decoder")));
+  require_form(options);
+  if (options.prior == "vamp")
+    pseudo_inputs_ =
+        register_module("pseudo_inputs", PseudoInputs(options.factors.front().components, shape));
+}
+
+FactorParameters Vae::pseudo_components() {
+  const Encoding encoding = encode(likelihood_->from_pixels(pseudo_inputs_->pixels()));
+  const auto blocks = prior.split(encoding.mean, encoding.variance());
+  const int64_t count = encoding.mean.size(0);
+  const torch::Tensor weights =
+      torch::full({count}, 1.0 / static_cast<double>(count), blocks.front().mean.options());
+  return certain_parameters(blocks.front().mean, blocks.front().variance, weights);
 }
 
 Encoding Vae::encode(const torch::Tensor& x) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,11 @@ struct ModelOptions {
   LikelihoodOptions likelihood;
   NetworkOptions network;
   std::vector<FactorOptions> factors = {FactorOptions{}};
+  std::string prior = "mixture";
   Hyperprior hyperprior;
+
+  /// Whether q(xi) is learned, by natural gradients; else the prior is one to compare with.
+  bool bayesian() const { return prior == "mixture"; }
 
   void visit(OptionVisitor& visitor);
 };
@@ -36,6 +41,20 @@ struct Encoding {
   torch::Tensor sample(const Key& key) const;
 };
 
+/// The images whose encodings are the components of a VampPrior (Tomczak and Welling, 2018).
+class PseudoInputsImpl : public torch::nn::Module {
+ public:
+  PseudoInputsImpl(int64_t count, const ImageShape& shape);
+  /// Pixels from 0 to 255, float32 [K, C, H, W], which gradients flow through.
+  torch::Tensor pixels() const;
+  /// Starts near these images, U8 [K, C, H, W].
+  void start_at(const torch::Tensor& images);
+
+ private:
+  torch::Tensor logits_;
+};
+TORCH_MODULE(PseudoInputs);
+
 class Vae : public torch::nn::Module {
  public:
   Vae(const ModelOptions& options, const ImageShape& shape, const Key& key);
@@ -46,6 +65,11 @@ class Vae : public torch::nn::Module {
   std::pair<Encoding, torch::Tensor> encode_and_sample(const torch::Tensor& x, const Key& noise);
   /// z [B, Z] of any float type to the decoder's output.
   torch::Tensor decode(const torch::Tensor& z);
+
+  /// Defined for the prior "vamp" alone.
+  PseudoInputs& pseudo_inputs() { return pseudo_inputs_; }
+  /// The components that pseudo-inputs make with the present encoder; gradients flow to both.
+  FactorParameters pseudo_components();
 
   const torch::nn::Module& encoder() const { return *encoder_; }
   const torch::nn::Module& decoder() const { return *decoder_; }
@@ -79,6 +103,7 @@ class Vae : public torch::nn::Module {
   std::unique_ptr<Likelihood> likelihood_;
   Encoder encoder_{nullptr};
   Decoder decoder_{nullptr};
+  PseudoInputs pseudo_inputs_{nullptr};
 };
 
 /// A draw of the whole latent vector with the components that made it.

@@ -23,6 +23,10 @@ void AdamOptions::visit(OptionVisitor& visitor) {
                  at_least(1e-30));
   visitor.option("largest_gradient_norm", largest_gradient_norm,
                  "Gradients longer than this are shortened to it; 0 leaves them.", at_least(0));
+  visitor.option(
+      "weight_decay", weight_decay,
+      "Every step takes this share, times the learning rate, from the networks' weights.",
+      at_least(0));
 }
 
 void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
@@ -31,6 +35,7 @@ void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamM
   torch::NoGradGuard no_gradient;
   moments.first.lerp_(gradients, 1.0 - options.beta1);
   moments.second.mul_(options.beta2).addcmul_(gradients, gradients, 1.0 - options.beta2);
+  if (options.weight_decay > 0) parameters.mul_(1.0 - options.weight_decay * learning_rate);
   if (step.device().is_cpu()) {
     const auto steps = static_cast<double>(step.item<int64_t>());
     const double correction1 = 1.0 - std::pow(options.beta1, steps);
@@ -103,42 +108,45 @@ void Adam::move(const Range& range, const torch::Tensor& learning_rate, const to
   };
   AdamMoments moments{part(moments_.first), part(moments_.second)};
   if (cuda::takes(parameters_)) {
-    const auto& [beta1, beta2, epsilon, largest_norm] = options_;
-    return cuda::adam_step(part(parameters_), part(gradients_), moments.first, moments.second,
-                           part(shadow_),
-                           {beta1, beta2, epsilon, largest_norm, learning_rate, steps_, norm});
+    const auto& [beta1, beta2, epsilon, largest_norm, weight_decay] = options_;
+    return cuda::adam_step(
+        part(parameters_), part(gradients_), moments.first, moments.second, part(shadow_),
+        {beta1, beta2, epsilon, largest_norm, weight_decay, learning_rate, steps_, norm});
   }
   if (shortens()) part(gradients_).mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
   adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options_);
 }
 
-AdamMoments Adam::moments() const {
-  const auto in_order = [&](const torch::Tensor& flat) {
-    torch::Tensor ordered = torch::zeros_like(flat);
-    for (const Seat& seat : seats_)
-      Seat{seat.offset, seat.shape, false}.view(ordered).copy_(seat.view(flat));
-    return ordered;
-  };
-  return {in_order(moments_.first), in_order(moments_.second)};
+torch::Tensor Adam::in_order(const torch::Tensor& flat) const {
+  torch::NoGradGuard no_gradient;
+  torch::Tensor ordered = torch::zeros_like(flat);
+  for (const Seat& seat : seats_)
+    Seat{seat.offset, seat.shape, false}.view(ordered).copy_(seat.view(flat));
+  return ordered;
+}
+
+void Adam::seat(const torch::Tensor& flat, const torch::Tensor& ordered) const {
+  torch::NoGradGuard no_gradient;
+  for (const Seat& seat : seats_)
+    seat.view(flat).copy_(Seat{seat.offset, seat.shape, false}.view(ordered));
+}
+
+void Adam::refresh_shadow() {
+  if (shadow_.defined()) shadow_.copy_(parameters_);
 }
 
 void Adam::reset() {
   steps_.zero_();
   moments_.first.zero_();
   moments_.second.zero_();
-  if (shadow_.defined()) shadow_.copy_(parameters_);
+  refresh_shadow();
 }
 
 void Adam::restore(int64_t steps, const AdamMoments& moments) {
-  torch::NoGradGuard no_gradient;
-  const auto seat_all = [&](const torch::Tensor& flat, const torch::Tensor& ordered) {
-    for (const Seat& seat : seats_)
-      seat.view(flat).copy_(Seat{seat.offset, seat.shape, false}.view(ordered));
-  };
   steps_.fill_(steps);
-  seat_all(moments_.first, moments.first);
-  seat_all(moments_.second, moments.second);
-  if (shadow_.defined()) shadow_.copy_(parameters_);
+  seat(moments_.first, moments.first);
+  seat(moments_.second, moments.second);
+  refresh_shadow();
 }
 
 }  // namespace facet

@@ -16,6 +16,7 @@ struct AdamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double largest_gradient_norm = 0.0;
+  double weight_decay = 0.0;
 
   void visit(OptionVisitor& visitor);
 };
@@ -55,11 +56,18 @@ class Adam {
 
   /// For checkpoints: steps taken and the running moments, flat.
   int64_t steps() const { return steps_.item<int64_t>(); }
-  /// Parameter after parameter in the order of the module, however they lie here.
-  AdamMoments moments() const;
+  AdamMoments moments() const { return {in_order(moments_.first), in_order(moments_.second)}; }
   /// Starts anew, after parameters were changed from outside.
   void reset();
   void restore(int64_t steps, const AdamMoments& moments);
+
+  /// All parameters, flat; and a buffer that lies like them parameter after parameter in the order
+  /// of the module, as files have it, and back.
+  const torch::Tensor& parameters() const { return parameters_; }
+  torch::Tensor in_order(const torch::Tensor& flat) const;
+  void seat(const torch::Tensor& flat, const torch::Tensor& ordered) const;
+  /// After parameters were changed from outside.
+  void refresh_shadow();
 
   /// The bfloat16 copy of a parameter of the module, flat, in the order in which it lies.
   torch::Tensor shadow_of(const torch::Tensor& parameter) const;

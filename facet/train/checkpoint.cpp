@@ -30,7 +30,8 @@ const char* phase_name(Phase phase) {
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const NamedOptimizers& named, const Progress& progress) {
+                      const NamedOptimizers& named, const WeightAverage* average,
+                      const Progress& progress) {
   TensorFile file;
   for (const auto& parameter : model.named_parameters())
     file.tensors["network." + parameter.key()] = parameter.value();
@@ -46,6 +47,7 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
     file.tensors[fmt::format("named.{}.second", name)] = optimizer.moments().second;
     file.tensors[fmt::format("named.{}.steps", name)] = torch::tensor({optimizer.steps()});
   }
+  if (average) average->store(file);
   file.tensors["metrics.sums"] = progress.sums;
   file.tensors["progress"] = torch::tensor(
       {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
@@ -54,7 +56,7 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
 }
 
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         NamedOptimizers& named) {
+                         NamedOptimizers& named, WeightAverage* average) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -93,6 +95,7 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
         tensor("steps", torch::kInt64, {1}).item<int64_t>(),
         {tensor("first", torch::kFloat64, size), tensor("second", torch::kFloat64, size)});
   }
+  if (average) average->restore(file, object);
   return {static_cast<Phase>(number(0)), number(1), number(2),
           file.get("metrics.sums", torch::kFloat64, {-1}, object).clone()};
 }

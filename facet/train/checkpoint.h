@@ -9,6 +9,7 @@
 
 #include "facet/model/vae.h"
 #include "facet/train/adam.h"
+#include "facet/train/average.h"
 #include "facet/train/named_prior.h"
 
 namespace facet {
@@ -23,13 +24,15 @@ struct Progress {
   torch::Tensor sums;  ///< float64 sums of the metrics since the last line
 };
 
-/// The optimizers of the named factors' posteriors, by the factor's name.
+/// The optimizers of posteriors that move by gradients, by the factor's name.
 using NamedOptimizers = std::map<std::string, NamedPriorOptimizer>;
 
+/// `average` may be null, here and below.
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const NamedOptimizers& named, const Progress& progress);
+                      const NamedOptimizers& named, const WeightAverage* average,
+                      const Progress& progress);
 /// `sums` in the result has as many numbers as the file, on the CPU.
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         NamedOptimizers& named);
+                         NamedOptimizers& named, WeightAverage* average);
 
 }  // namespace facet

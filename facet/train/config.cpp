@@ -35,7 +35,8 @@ void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("augment_labelled", augment_labelled,
                  "Move, stretch, soften and light the images of that labelled batch at random.");
   visitor.option("named_rate", named_rate,
-                 "Learning rate of named factors' components, in multiples of the networks'.",
+                 "Learning rate of components that move by gradients (named factors', and those of "
+                 "the prior 'points'), in multiples of the networks'.",
                  at_least(0));
   visitor.option(
       "balance", balance,
@@ -60,6 +61,14 @@ void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("learning_rate", learning_rate,
                  "Adam's learning rate over all gradient steps, pretrain and joint.");
   visitor.option("adam", adam, "The networks' optimizer.");
+  visitor.option("average_decay", average_decay,
+                 "Evaluations and the model file take a running mean of weights and prior over the "
+                 "joint steps, in which a step counts this much less after another one; 0 takes "
+                 "the last step's.",
+                 between(0, 1));
+  visitor.option("input_noise", input_noise,
+                 "Deviation of the noise on what the encoder sees in training, in units of x.",
+                 at_least(0));
   visitor.option("step_size", step_size, "The natural-gradient steps' size.");
   visitor.option("log_every", log_every, "Steps that one line of metrics averages.", at_least(1));
   visitor.option("evaluate_every", evaluate_every,

@@ -54,6 +54,8 @@ struct TrainOptions {
   JointOptions joint;
   Schedule learning_rate{1e-4, 1e-4, 0, "linear"};
   AdamOptions adam;
+  double average_decay = 0.0;
+  double input_noise = 0.0;
   StepSize step_size;
   int64_t log_every = 100;
   int64_t evaluate_every = 2000;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/error.h"
+#include "facet/prior/certain.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/revive.h"
 #include "facet/prior/untangle.h"
@@ -50,6 +52,17 @@ std::vector<torch::Tensor> weights_of_values(const Config& config, const torch::
   return weights;
 }
 
+/// An Error where there are steps of phase 2 for a prior that has no such phase.
+void require_phases(const Config& config) {
+  const std::string& prior = config.model.prior;
+  if ((prior == "normal" || prior == "vamp") && config.train.initialise.steps > 0)
+    throw Error({.doing = "training with",
+                 .object = fmt::format("model.prior {}", prior),
+                 .found = fmt::format("{} steps of phase 2", config.train.initialise.steps),
+                 .expected = "train.initialise.steps at 0",
+                 .cause = "this prior has no components to place among encodings"});
+}
+
 int64_t kind_of(Phase phase, bool supervised) {
   return 2 * static_cast<int64_t>(phase) + (supervised ? 1 : 0);
 }
@@ -75,11 +88,21 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
       graphs_(device) {
+  require_phases(config_);
   if (device.is_cuda()) choose_precision();
+  using Moves = NamedPriorOptimizer::Moves;
+  const Moves moves = config_.model.prior == "points" ? Moves::points : Moves::posterior;
   for (size_t i = 0; i < model_->prior.size(); ++i)
-    if (is_named(i))
+    if (moves_by_gradient(i, true))
       named_.try_emplace(model_->prior.factors[i].name, model_->prior.posteriors[i],
-                         config_.train.adam);
+                         config_.train.adam, moves);
+  if (config_.train.average_decay > 0)
+    average_.emplace(adam_, model_->prior, config_.train.average_decay);
+}
+
+bool Learner::moves_by_gradient(size_t factor, bool supervised) const {
+  return config_.model.prior == "points" ||
+         (config_.model.bayesian() && supervised && is_named(factor));
 }
 
 std::optional<Batches> Learner::labelled_batches() {
@@ -114,7 +137,10 @@ const StepPlan& Learner::next_plan(Phase phase, int64_t step) {
 
 void Learner::step(Phase phase, int64_t step) {
   if (phase == Phase::initialise) cached_encodings();
-  if (phase == Phase::joint) revive_components(step);
+  if (phase == Phase::joint) {
+    if (step == 0) settle_components();
+    revive_components(step);
+  }
   const StepPlan& plan = next_plan(phase, step);
   if (phase != Phase::initialise) batches_.send(plan.images);
   if (plan.labelled.defined()) labelled_->send(plan.labelled);
@@ -130,6 +156,13 @@ void Learner::step(Phase phase, int64_t step) {
     graphs_.step(last_kind_, body);
   else
     body();
+  if (phase == Phase::joint) update_average(step);
+}
+
+void Learner::update_average(int64_t step) {
+  if (!average_) return;
+  if (step == 0) average_->start();
+  if ((step + 1) % WeightAverage::stride == 0) average_->update();
 }
 
 std::optional<std::string> Learner::find_not_finite() const {
@@ -146,6 +179,7 @@ std::optional<std::string> Learner::find_not_finite() const {
 void Learner::choose_precision() {
   at::globalContext().setAllowTF32CuDNN(false);  // fp32 means float32, where LibTorch convolves
   if (config_.train.precision == "fp32" || !cuda::takes_stacks(device_)) return;
+  if (config_.model.prior == "vamp") return;  // our kernels send no gradient to an image
   model_->accelerate(
       config_.train.precision == "bf16"
           ? [this](const torch::Tensor& parameter) { return adam_.shadow_of(parameter); }
@@ -173,6 +207,7 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, T
     trace.number = norm + trace.loss;
   });
   adam_.move(adam_.range_of(model_->encoder()), rate, norm);
+  if (model_->pseudo_inputs()) adam_.move(adam_.range_of(*model_->pseudo_inputs()), rate, norm);
   for (auto& [name, tensor] : trail) tensor = tensor.detach();
   trace.tensors = std::move(trail);
   return norm;
@@ -183,11 +218,17 @@ torch::Tensor Learner::drawn_batch(const Batches& batches, const torch::Tensor& 
   return model_->likelihood().from_pixels(batches.drawn(chosen, step));
 }
 
+torch::Tensor Learner::seen(const torch::Tensor& x, const Key& noise) const {
+  const double deviation = config_.train.input_noise;
+  if (deviation == 0) return x;
+  return x + deviation * standard_normal(noise.fold("input"), x.sizes(), x.options());
+}
+
 void Learner::pretrain_step(Trace& trace) {
   const StepSlots& slots = table_.slots();
   const torch::Tensor x = drawn_batch(batches_, slots.images, slots.gradient_step);
   const Key noise = key_.fold(phase_name(Phase::pretrain)).at(slots.step);
-  const auto [encoding, z] = model_->encode_and_sample(x, noise);
+  const auto [encoding, z] = model_->encode_and_sample(seen(x, noise), noise);
   const torch::Tensor output = model_->decode(z);
   const torch::Tensor reconstruction = model_->likelihood().log_density(x, output);
   const torch::Tensor kl = standard_normal_kl(encoding);
@@ -225,8 +266,9 @@ void Learner::initialise_step() {
 
 std::vector<FactorParameters> Learner::tracked_parameters(bool supervised) {
   std::vector<FactorParameters> parameters(model_->prior.size());
-  for (size_t i = 0; supervised && i < parameters.size(); ++i)
-    if (is_named(i))
+  if (model_->pseudo_inputs()) parameters.front() = model_->pseudo_components();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (moves_by_gradient(i, supervised))
       parameters[i] = named_.at(model_->prior.factors[i].name).track(model_->prior.posteriors[i]);
   return parameters;
 }
@@ -252,6 +294,7 @@ torch::Tensor Learner::joint_loss(const BoundTerms& terms,
   torch::Tensor loss = batch_loss(terms, labels, {slots.kl_weight, label_weight, value_weights_});
   if (!supervised) return loss;
   if (labelled_) loss = loss + slots.label_weight * labelled_batch_loss(parameters);
+  if (!config_.model.bayesian()) return loss;
   // The hyperprior's lines matter for parameters that move by first-order gradients.
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!is_named(i)) continue;
@@ -268,7 +311,7 @@ void Learner::joint_step(bool supervised, Trace& trace) {
       labels_.defined() ? labels_.index_select(0, slots.images) : torch::Tensor();
   const Key noise = key_.fold(phase_name(Phase::joint)).at(slots.step);
   const std::vector<FactorParameters> parameters = tracked_parameters(supervised);
-  const BoundTerms terms = bound_terms(*model_, parameters, x, labels, noise);
+  const BoundTerms terms = bound_terms(*model_, parameters, x, seen(x, noise), labels, noise);
   NamedTensors trail = {{"the encoder's mean", terms.encoding.mean},
                         {"the encoder's log variance", terms.encoding.log_variance},
                         {"the reconstruction term", terms.reconstruction}};
@@ -288,17 +331,30 @@ void Learner::joint_step(bool supervised, Trace& trace) {
     if (labels.defined()) step.label_log_likelihood.push_back(factor.label_log_likelihood);
   }
 
-  torch::NoGradGuard no_gradient;
-  for (size_t i = 0; supervised && i < parameters.size(); ++i)
-    if (is_named(i))
-      named_.at(model_->prior.factors[i].name).step(model_->prior.posteriors[i], slots.named_rate);
-  const Encoding moved = model_->encode(x);
-  std::vector<bool> moves;
-  for (size_t i = 0; i < parameters.size(); ++i) moves.push_back(!supervised || !is_named(i));
-  natural_gradient_update(model_->prior, moved.mean, moved.log_variance, labels,
-                          natural_gradient(x.size(0)), moves);
+  move_components(x, labels, supervised);
   side_.join();
   add_step(sums_, step, model_->prior.size());
+}
+
+void Learner::move_components(const torch::Tensor& x, const torch::Tensor& labels,
+                              bool supervised) {
+  torch::NoGradGuard no_gradient;
+  FactorialMixture& prior = model_->prior;
+  std::vector<bool> moves(prior.size());
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (moves_by_gradient(i, supervised))
+      named_.at(prior.factors[i].name).step(prior.posteriors[i], table_.slots().named_rate);
+    else
+      moves[i] = config_.model.bayesian();
+  }
+  if (model_->pseudo_inputs()) {
+    const FactorParameters moved = model_->pseudo_components();
+    prior.posteriors.front().assign(FactorPosterior::from_mean(moved.components, moved.counts));
+  }
+  if (!config_.model.bayesian()) return;
+  const Encoding moved = model_->encode(x);
+  natural_gradient_update(prior, moved.mean, moved.log_variance, labels,
+                          natural_gradient(x.size(0)), moves);
 }
 
 NaturalGradient Learner::natural_gradient(int64_t batch) const {
@@ -306,10 +362,21 @@ NaturalGradient Learner::natural_gradient(int64_t batch) const {
           table_.slots().step_size};
 }
 
+void Learner::settle_components() {
+  torch::NoGradGuard no_gradient;
+  for (FactorPosterior& posterior : model_->prior.posteriors) {
+    const torch::Tensor& like = posterior.components.alpha;  // [K, D]
+    if (config_.model.prior == "points") posterior.assign(without_doubt(posterior));
+    if (config_.model.prior == "normal")
+      posterior.assign(certain_posterior(torch::zeros_like(like), torch::ones_like(like),
+                                         torch::ones_like(posterior.counts)));
+  }
+}
+
 void Learner::revive_components(int64_t step) {
   const JointOptions& joint = config_.train.joint;
-  if (joint.revive_every == 0 || step == 0 || step % joint.revive_every != 0 ||
-      4 * step > 3 * joint.steps)
+  if (!config_.model.bayesian() || joint.revive_every == 0 || step == 0 ||
+      step % joint.revive_every != 0 || 4 * step > 3 * joint.steps)
     return;
   const Key key =
       key_.fold(phase_name(Phase::joint)).fold(static_cast<uint64_t>(step)).fold("revive");
@@ -370,6 +437,14 @@ void Learner::untangle_factors() {
 }
 
 void Learner::place_components() {
+  if (config_.model.prior == "normal") return;
+  if (config_.model.prior == "vamp") {
+    const torch::Tensor order = permutation(key_.fold("components"), images_.count());
+    const int64_t count = model_->prior.factors.front().components;
+    const torch::Tensor chosen = order.narrow(0, 0, std::min(count, images_.count()));
+    model_->pseudo_inputs()->start_at(images_.draw(chosen, key_.fold("pseudo-inputs")));
+    return;
+  }
   if (config_.train.initialise.untangle && model_->prior.size() > 1) untangle_factors();
   const auto& encodings = cached_encodings();
   torch::NoGradGuard no_gradient;

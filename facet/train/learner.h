@@ -54,6 +54,8 @@ class Learner {
   const Vae& model() const { return *model_; }
   Adam& adam() { return adam_; }
   NamedOptimizers& named() { return named_; }
+  /// Null where the config asks for none.
+  WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   /// Of the metrics line under way (train/metrics.h).
   torch::Tensor& sums() { return sums_; }
 
@@ -77,9 +79,17 @@ class Learner {
   torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
                            const torch::Tensor& labels, bool supervised);
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
+  void move_components(const torch::Tensor& x, const torch::Tensor& labels, bool supervised);
   NaturalGradient natural_gradient(int64_t batch) const;
   void revive_components(int64_t step);
+  /// Gives a prior that has no posterior of its own its form: what phase 3 begins with.
+  void settle_components();
+  void update_average(int64_t step);
   bool is_named(size_t factor) const { return label_columns_[factor] >= 0; }
+  /// Whether a factor's components move by Adam in a step.
+  bool moves_by_gradient(size_t factor, bool supervised) const;
+  /// What the encoder sees of x.
+  torch::Tensor seen(const torch::Tensor& x, const Key& noise) const;
   torch::Tensor drawn_batch(const Batches& batches, const torch::Tensor& chosen,
                             const torch::Tensor& step) const;
   const std::vector<BlockEncoding>& cached_encodings();
@@ -93,6 +103,7 @@ class Learner {
   std::shared_ptr<Vae> model_;
   Adam adam_;
   NamedOptimizers named_;
+  std::optional<WeightAverage> average_;
   std::vector<int64_t> label_columns_;  ///< the data's property that names each factor, -1 for none
   ImageSet images_;
   Batches batches_;

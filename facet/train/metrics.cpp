@@ -18,8 +18,11 @@ constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3
 int64_t kl_z_at(size_t factor) { return first_kl_at + static_cast<int64_t>(factor); }
 int64_t kl_r_at(size_t factor, size_t factors) { return kl_z_at(factors + factor); }
 
-StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor) {
-  const torch::Tensor held = prior.held_images(factor);
+StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, int64_t images) {
+  torch::Tensor held = prior.held_images(factor);
+  // A prior without doubt has as many pseudo-counts as it likes.
+  const double excess = held.sum().item<double>() / static_cast<double>(images);
+  if (excess > 1) held = held / excess;
   const std::vector<double> weights(held.data_ptr<double>(),
                                     held.data_ptr<double>() + held.numel());
   StepReport::Factor report;
@@ -63,9 +66,10 @@ void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors) {
   }
 }
 
-StepReport take_report(const TrainOptions& options, Progress& progress,
-                       const FactorialMixture& prior, int64_t images) {
+StepReport take_report(const TrainOptions& options, Progress& progress, const Vae& model,
+                       int64_t images) {
   torch::NoGradGuard no_gradient;
+  const FactorialMixture& prior = model.prior;
   const torch::Tensor sums = progress.sums.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true);
   progress.sums.zero_();
   const auto sum = [&](int64_t at) { return sums.data_ptr<double>()[at]; };
@@ -98,14 +102,16 @@ StepReport take_report(const TrainOptions& options, Progress& progress,
       report.label_log_likelihood = sum(label_at) / std::max(1.0, sum(label_count_at));
     }
     for (size_t i = 0; i < prior.size(); ++i) {
-      StepReport::Factor factor = factor_report(prior, i);
+      StepReport::Factor factor = factor_report(prior, i, images);
       factor.kl_z = sum(kl_z_at(i)) / steps;
       factor.kl_r = sum(kl_r_at(i, prior.size())) / steps;
       report.kl_z += factor.kl_z;
       report.kl_r += factor.kl_r;
-      const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);
-      report.hyperprior +=
-          (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images);
+      if (model.options().bayesian()) {
+        const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);
+        report.hyperprior +=
+            (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images);
+      }
       report.factors.push_back(std::move(factor));
     }
   }

@@ -24,7 +24,8 @@ struct StepReport {
   bool named = false;  ///< whether a factor is named: the next two are of interest
   double label_weight = 0;
   double label_log_likelihood = 0;  ///< of the labels in a batch, mean over the known ones
-  double hyperprior = 0;            ///< lines eq:elbo:d and eq:elbo:e, a training image's share
+  double hyperprior = 0;            ///< lines eq:elbo:d and eq:elbo:e, a training image's share; 0
+                                    ///< for a prior without a posterior
   struct Factor {
     std::string name;
     double kl_z = 0, kl_r = 0;
@@ -50,8 +51,8 @@ torch::Tensor make_sums(size_t factors, torch::Device device);
 void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors);
 
 /// The report of the steps in `progress.sums`, which becomes zero.
-StepReport take_report(const TrainOptions& options, Progress& progress,
-                       const FactorialMixture& prior, int64_t images);
+StepReport take_report(const TrainOptions& options, Progress& progress, const Vae& model,
+                       int64_t images);
 
 /// The line of metrics.jsonl.
 Json to_record(const StepReport& report);

@@ -2,11 +2,13 @@
 
 namespace facet {
 
-NamedPriorOptimizer::NamedPriorOptimizer(const FactorPosterior& posterior,
-                                         const AdamOptions& options)
+NamedPriorOptimizer::NamedPriorOptimizer(const FactorPosterior& posterior, AdamOptions options,
+                                         Moves moves)
     : options_(options),
+      moves_(moves),
       components_(posterior.components.alpha.size(0)),
       dimensions_(posterior.components.alpha.size(1)) {
+  options_.weight_decay = 0;  // it is for networks: a logarithm of 0 is no simpler than another
   const auto size = 4 * components_ * dimensions_ + components_;
   moments_ = {torch::zeros({size}, posterior.counts.options()),
               torch::zeros({size}, posterior.counts.options())};
@@ -35,6 +37,10 @@ void NamedPriorOptimizer::step(FactorPosterior& posterior, const torch::Tensor& 
   torch::NoGradGuard no_gradient;
   const torch::Tensor moved = flat_.detach();
   steps_ += 1;
+  if (moves_ == Moves::points) {  // log s and log a lie behind m
+    const int64_t block = components_ * dimensions_;
+    flat_.mutable_grad().narrow(0, block, 2 * block).zero_();
+  }
   adam_update(moved, flat_.grad(), moments_, steps_, learning_rate, options_);
   const FactorParameters parameters = from_flat(moved);
   posterior.assign(FactorPosterior::from_mean(parameters.components, parameters.counts));

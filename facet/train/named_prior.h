@@ -1,7 +1,8 @@
-// First-order steps on the posterior of a named factor. While the cross-entropy of eq:semi-sup has
-// weight, the closed-form natural gradient of that factor is gone; its mean parameters move by Adam
-// instead, in the unconstrained form m, log s, log a, log b, log c. The natural parameters stay the
-// state: each step starts from them and ends in them.
+// First-order steps on a factor's posterior. While the cross-entropy of eq:semi-sup has weight, the
+// closed-form natural gradient of a named factor is gone; its mean parameters move by Adam instead,
+// in the unconstrained form m, log s, log a, log b, log c. So do point estimates of the components
+// (prior/certain.h), where m, log b and log c stand for mean, variance and weight, and the rest is
+// held. The natural parameters stay the state: each step starts from them and ends in them.
 #pragma once
 
 #include "facet/prior/factorial_mixture.h"
@@ -11,7 +12,9 @@ namespace facet {
 
 class NamedPriorOptimizer {
  public:
-  NamedPriorOptimizer(const FactorPosterior& posterior, const AdamOptions& options);
+  enum class Moves { posterior, points };
+
+  NamedPriorOptimizer(const FactorPosterior& posterior, AdamOptions options, Moves moves);
 
   /// Mean parameters of `posterior` that gradients flow to; good until step().
   FactorParameters track(const FactorPosterior& posterior);
@@ -28,6 +31,7 @@ class NamedPriorOptimizer {
   FactorParameters from_flat(const torch::Tensor& flat) const;
 
   AdamOptions options_;
+  Moves moves_;
   int64_t components_, dimensions_;
   torch::Tensor flat_;  ///< float64 [4 K D + K]
   AdamMoments moments_;

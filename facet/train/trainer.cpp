@@ -56,8 +56,8 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
 
 void Trainer::restore() {
   torch::NoGradGuard no_gradient;
-  Progress saved =
-      read_checkpoint(folder_.state(), learner_.model(), learner_.adam(), learner_.named());
+  Progress saved = read_checkpoint(folder_.state(), learner_.model(), learner_.adam(),
+                                   learner_.named(), learner_.average());
   if (saved.sums.numel() != learner_.sums().numel())
     throw Error({.doing = "reading tensor 'metrics.sums' of",
                  .object = folder_.state().string(),
@@ -125,8 +125,17 @@ void Trainer::log(const StepReport& report) {
   if (callbacks_.report) callbacks_.report(report);
 }
 
+void Trainer::swap_average() {
+  const bool begun = progress_.phase == Phase::done
+                         ? options_.joint.steps > 0
+                         : progress_.phase == Phase::joint && progress_.step > 0;
+  if (begun && learner_.average()) learner_.average()->swap();
+}
+
 void Trainer::evaluate_valid(const StepReport& report) {
+  swap_average();
   const Evaluation evaluation = evaluate(learner_.model(), *valid_, properties_, "valid", {});
+  swap_average();
   metrics_->write(
       {{"phase", phase_name(report.phase)}, {"step", report.step}, {"valid", to_json(evaluation)}});
   events_->scalar("valid/elbo", report.total_step, evaluation.elbo);
@@ -155,8 +164,11 @@ void Trainer::save() {
                  .cause = "the last good checkpoint is untouched"});
   metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
-  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.named(), progress_);
+  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.named(), learner_.average(),
+                   progress_);
+  swap_average();
   write_model(folder_.model(), model);
+  swap_average();
   last_checkpoint_ = position_text();
 }
 
@@ -186,8 +198,7 @@ bool Trainer::run_phase() {
     step(phase);
     const bool evaluation_due = valid_ && phase == Phase::joint && due(options_.evaluate_every);
     if (due(options_.log_every) || evaluation_due) {
-      const StepReport report =
-          take_report(options_, progress_, learner_.model().prior, image_count());
+      const StepReport report = take_report(options_, progress_, learner_.model(), image_count());
       log(report);
       if (evaluation_due) evaluate_valid(report);
     }
@@ -203,6 +214,7 @@ bool Trainer::run() {
       enter(static_cast<Phase>(static_cast<int64_t>(progress_.phase) + 1));
     }
     save();
+    swap_average();
   } catch (const c10::Error& error) {
     // Nothing is saved from a card that is lost.
     if (comes_from_card(error.what_without_backtrace())) fail_on_card(error);

@@ -34,7 +34,8 @@ class Trainer {
           bool resume, TrainingCallbacks callbacks, const StepOptions& options = {});
 
   /// Trains to the end; false where `stop` ended it early. Either way the run folder holds the
-  /// state and the model.
+  /// state and the model. At the end model() is what the file holds: with averaged weights where
+  /// the config asks for them.
   bool run();
 
   Vae& model() { return learner_.model(); }
@@ -61,6 +62,8 @@ class Trainer {
   std::string position_text() const;
   void log(const StepReport& report);
   void evaluate_valid(const StepReport& report);
+  /// Exchanges the model's numbers for their running means, or back, where there are such.
+  void swap_average();
   void save();
 
   RunFolder folder_;

@@ -330,13 +330,14 @@ TEST_F(Kernels, AdamIsTheFormula) {
     const torch::Tensor shadow = torch::empty({1003}, card.options().dtype(torch::kBFloat16));
     const torch::Tensor norm = cuda::gradient_norm(card_gradients);
     EXPECT_TRUE(close(back(norm), gradients.to(torch::kFloat64).norm(), 1e-6));
-    const AdamOptions options;
+    AdamOptions options;
+    options.weight_decay = 0.5;
     const double shortening =
         largest > 0 ? std::min(1.0, largest / gradients.norm().item<double>()) : 1.0;
     adam_update(parameters, shortening * gradients, moments, torch::full({}, 5, torch::kInt64),
                 number(0.01), options);
     cuda::adam_step(card, card_gradients, first, second, shadow,
-                    {options.beta1, options.beta2, options.epsilon, largest,
+                    {options.beta1, options.beta2, options.epsilon, largest, options.weight_decay,
                      number(0.01).to(torch::kCUDA), counter(5), norm});
     EXPECT_TRUE(close(back(card), parameters, 1e-6, 1e-6));
     EXPECT_TRUE(close(back(first), moments.first, 1e-5, 1e-7));

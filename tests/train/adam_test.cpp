@@ -53,6 +53,21 @@ TEST(Adam, EqualsLibTorchsAdam) {
       << (flat(ours) - flat(theirs)).abs().max().item<double>();
 }
 
+TEST(Adam, WeightDecayTakesItsShareOfEveryWeightBeforeTheStep) {
+  torch::nn::Sequential decayed = small_module(), plain = small_module();
+  const torch::Tensor before = flat(plain);
+  AdamOptions options;
+  options.weight_decay = 0.5;
+  Adam with(*decayed, options), without(*plain, {});
+  for (auto& [adam, module] : {std::pair<Adam*, torch::nn::Sequential*>(&with, &decayed),
+                               std::pair<Adam*, torch::nn::Sequential*>(&without, &plain)}) {
+    adam->zero_gradients();
+    loss_of(*module, 0).backward();
+    step(*adam, *module, 0.01);
+  }
+  EXPECT_TRUE(torch::allclose(flat(decayed), flat(plain) - 0.5 * 0.01 * before, 0, 1e-6));
+}
+
 TEST(Adam, ParametersStayThoseOfTheModule) {
   torch::nn::Sequential module = small_module();
   const torch::Tensor before = flat(module);

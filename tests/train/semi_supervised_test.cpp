@@ -44,7 +44,7 @@ struct Objective {
   Vae model{small_options(), {1, 8, 8}, Key(1)};
   torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, torch::kFloat64);
   torch::Tensor labels = torch::tensor({{0, -1}, {1, -1}, {-1, -1}, {1, -1}, {0, -1}, {-1, -1}});
-  NamedPriorOptimizer named{model.prior.posteriors[0], {}};
+  NamedPriorOptimizer named{model.prior.posteriors[0], {}, NamedPriorOptimizer::Moves::posterior};
 
   Objective() {
     model.to(torch::kFloat64);
@@ -63,7 +63,7 @@ struct Objective {
   torch::Tensor loss(const FactorParameters& glasses) {
     const std::vector<FactorParameters> parameters = {glasses,
                                                       model.prior.posteriors[1].parameters()};
-    const BoundTerms terms = bound_terms(model, parameters, x, labels, Key(5));
+    const BoundTerms terms = bound_terms(model, parameters, x, x, labels, Key(5));
     const ObjectiveWeights weights{
         number(3.0), number(20.0), {torch::tensor({0.7, 1.6}, torch::kFloat64), torch::Tensor()}};
     const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperprior);
@@ -130,7 +130,7 @@ TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
 
 TEST(NamedPriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
   FactorPosterior posterior = Objective::initial_posterior_for_test(Key(1), 3);
-  NamedPriorOptimizer optimizer(posterior, {});
+  NamedPriorOptimizer optimizer(posterior, {}, NamedPriorOptimizer::Moves::posterior);
   const torch::Tensor target = normal64(Key(2), {3, 2});
   for (int i = 0; i < 600; ++i) {
     const FactorParameters parameters = optimizer.track(posterior);

@@ -1,0 +1,141 @@
+// The priors to compare with: each learns, keeps its form, and can be stopped and resumed.
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/eval/bounds.h"
+#include "facet/model/model_file.h"
+#include "facet/prior/dirichlet.h"
+#include "facet/train/trainer.h"
+#include "tests/close.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+Config comparison_config(const std::string& prior, int64_t components) {
+  Config config;
+  config.data.portraits = {300, 16, 1};
+  config.model.likelihood.kind = "gaussian";
+  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.network = {"custom", {8, 8}, {2, 2}, 3};
+  config.model.factors = {{"only", components, 4}};
+  config.model.prior = prior;
+  config.train.batch_size = 32;
+  config.train.pretrain.steps = 60;
+  config.train.pretrain.kl_weight = {0.2, 1.0, 40, "linear"};
+  config.train.initialise.steps = prior == "points" || prior == "mixture" ? 20 : 0;
+  config.train.joint.steps = 120;
+  config.train.learning_rate = {3e-3, 1e-3, 0, "linear"};
+  config.train.log_every = 20;
+  config.train.evaluate_every = 0;
+  config.train.checkpoint_every = 40;
+  return config;
+}
+
+const Pack& portraits() {
+  static const Pack pack = make_portraits(comparison_config("normal", 1).data.portraits);
+  return pack;
+}
+
+double test_bound(Vae& model, const Config& config) {
+  const ImageSet images =
+      select_images(portraits(), {Split::test}, config.data, false, torch::kCPU);
+  return evaluate(model, images, portraits().properties, "test", {}).elbo;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Trained in `folder`; its bound must have grown since `early` joint steps.
+std::shared_ptr<Vae> trained(const Config& config, const RunFolder& folder) {
+  Trainer trainer(config, portraits(), folder, torch::kCPU, false, {});
+  EXPECT_TRUE(trainer.run());
+  Config early = config;
+  early.train.pretrain.steps = early.train.joint.steps = 3;
+  Trainer beginner(early, portraits(), {folder.path.string() + "-early"}, torch::kCPU, false, {});
+  EXPECT_TRUE(beginner.run());
+  EXPECT_GT(test_bound(trainer.model(), config), test_bound(beginner.model(), config) + 50);
+  return read_model(folder.model());
+}
+
+TEST(ComparisonPriors, TheStandardNormalStaysWhereItIs) {
+  const TemporaryFolder folder;
+  const auto model = trained(comparison_config("normal", 1), {folder.path() / "run"});
+  const NormalGamma mean = model->prior.posteriors[0].mean();
+  EXPECT_TRUE(close(mean.m, torch::zeros_like(mean.m), 0, 1e-12));
+  EXPECT_TRUE(close(mean.b / mean.a, torch::ones_like(mean.m), 1e-9));
+}
+
+TEST(ComparisonPriors, PointEstimatesMoveAndStayPoints) {
+  const TemporaryFolder folder;
+  const Config config = comparison_config("points", 5);
+  const auto model = trained(config, {folder.path() / "run"});
+  const NormalGamma mean = model->prior.posteriors[0].mean();
+  EXPECT_TRUE(close(mean.s, torch::full_like(mean.s, 1e7), 1e-6));
+  EXPECT_TRUE(close(mean.a, torch::full_like(mean.a, 1e7), 1e-6));
+  Config still = config;
+  still.train.joint.named_rate = 0;
+  Trainer held(still, portraits(), {folder.path() / "held"}, torch::kCPU, false, {});
+  ASSERT_TRUE(held.run());
+  EXPECT_FALSE(close(mean.m, held.model().prior.posteriors[0].mean().m, 1e-2, 1e-2))
+      << "components move";
+}
+
+TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
+  const TemporaryFolder folder;
+  const auto model = trained(comparison_config("vamp", 6), {folder.path() / "run"});
+  torch::NoGradGuard no_gradient;
+  const FactorParameters encoded = model->pseudo_components();
+  const NormalGamma mean = model->prior.posteriors[0].mean();
+  EXPECT_TRUE(close(mean.m, encoded.components.m, 1e-5, 1e-5));
+  EXPECT_TRUE(close(mean.b, encoded.components.b, 1e-5));
+  EXPECT_TRUE(close(expected_weights(model->prior.posteriors[0].counts),
+                    torch::full({6}, 1.0 / 6, torch::kFloat64), 1e-12));
+  // They began at 0.1 or 0.9 or between.
+  const torch::Tensor pixels = model->pseudo_inputs()->pixels() / 255.0;
+  EXPECT_TRUE(pixels.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
+}
+
+TEST(ComparisonPriors, ARunThatWasStoppedEndsInTheSameModel) {
+  for (const auto& [prior, components] : {std::pair{"points", 4}, std::pair{"vamp", 4}}) {
+    const TemporaryFolder folder;
+    const RunFolder whole{folder.path() / "whole"}, stopped{folder.path() / "stopped"};
+    Config config = comparison_config(prior, components);
+    config.train.pretrain.steps = config.train.joint.steps = 15;
+    config.train.initialise.steps = std::min<int64_t>(config.train.initialise.steps, 5);
+    ASSERT_TRUE(Trainer(config, portraits(), whole, torch::kCPU, false, {}).run());
+    TrainingCallbacks callbacks;
+    callbacks.stop = [left = 28]() mutable { return left-- == 0; };
+    ASSERT_FALSE(Trainer(config, portraits(), stopped, torch::kCPU, false, callbacks).run());
+    ASSERT_TRUE(Trainer(config, portraits(), stopped, torch::kCPU, true, {}).run());
+    EXPECT_EQ(read_text(whole.model(), "test"), read_text(stopped.model(), "test")) << prior;
+  }
+}
+
+TEST(ComparisonPriors, ConfigsThatCannotBeAreRefusedInOneLine) {
+  const TemporaryFolder folder;
+  const auto start = [&](const Config& config) {
+    return message_of(
+        [&] { Trainer(config, portraits(), {folder.path() / "no"}, torch::kCPU, false, {}); });
+  };
+  EXPECT_NE(start(comparison_config("normal", 3)).find("one component"), std::string::npos);
+  Config phase = comparison_config("vamp", 3);
+  phase.train.initialise.steps = 10;
+  EXPECT_NE(start(phase).find("train.initialise.steps at 0"), std::string::npos);
+  Config two = comparison_config("vamp", 3);
+  two.model.factors.push_back({"other", 3, 4});
+  EXPECT_NE(start(two).find("a single one"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "no")) << "nothing is written";
+}
+
+}  // namespace
+}  // namespace facet
