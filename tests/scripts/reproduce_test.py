@@ -1,0 +1,137 @@
+"""scripts/reproduce and scripts/results as they are used, on a few made-up 28x28 images: every row of such images runs
+to its end, leaves its small files, and its numbers reach the tables.
+
+    reproduce_test.py PROGRAM
+"""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = sys.argv.pop(1)
+SCALE = "0.00001"  # one or two steps of every phase
+
+
+def load(name):
+    """A script as a module."""
+    sys.dont_write_bytecode = True
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+def script(*words):
+    environment = {**os.environ, "FACET": PROGRAM, "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, str(ROOT / "scripts" / words[0]), *words[1:]], env=environment,
+                          capture_output=True, text=True)
+
+
+def write_idx(path, count, source):
+    """Bars of random length, as an idx3 file of zeros and ones; and their lengths modulo ten as labels."""
+    images, labels = bytearray(), bytearray()
+    for _ in range(count):
+        length = source.randrange(5, 28)
+        images += b"".join(bytes(int(10 < y < 16 and x < length) for x in range(28)) for y in range(28))
+        labels.append(length % 10)
+    path.write_bytes(struct.pack(">4I", 0x803, count, 28, 28) + images)
+    path.with_suffix(".labels").write_bytes(struct.pack(">2I", 0x801, count) + labels)
+
+
+def make_packs(folder):
+    source = random.Random(1)
+    parts = []
+    for split, count in (("train", 64), ("valid", 8), ("test", 16)):
+        write_idx(folder / split, count, source)
+        parts += [f"--{split}", folder / split, f"--{split}-labels", folder / f"{split}.labels"]
+    subprocess.run([PROGRAM, "import", "idx", *parts, "--name", "digit", "--out", folder / "binarized-mnist.safetensors"],
+                   check=True, capture_output=True)
+    shutil.copyfile(folder / "binarized-mnist.safetensors", folder / "omniglot.safetensors")
+
+
+class Reproduce(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        make_packs(cls.folder)
+        cls.rows = [row for row in load("reproduce").ROWS if row.name.startswith(("mnist-", "omniglot-"))]
+
+    def rehearse(self, *rows):
+        return script("reproduce", *rows, "--steps-scale", SCALE, "--device", "cpu", "--data", str(self.folder),
+                      "--out", str(self.folder / "out"))
+
+    def test_every_row_runs_and_its_numbers_reach_the_tables(self):
+        ended = self.rehearse(*(row.name for row in self.rows))
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        results = self.folder / "out/results"
+        for row in self.rows:
+            record = json.loads((results / row.name / "row.json").read_text())
+            self.assertGreater(record["seconds"], 0)
+            for part in row.parts:
+                self.expect_part(results / row.name / part.name, part)
+        self.expect_tables(results)
+
+    def expect_part(self, place, part):
+        runs = json.loads((place / "sweep.json").read_text())["runs"]
+        self.assertTrue(runs)
+        for name in ("sweep.csv", "sweep.png", *part.pictures):
+            self.assertTrue((place / name).exists(), f"{place} has no {name}")
+        for run in runs:
+            evaluation = json.loads((place / run["name"] / "eval.json").read_text())
+            self.assertEqual(evaluation["count"], 16)
+            self.assertEqual("importance_bound" in evaluation, "--importance" in part.evaluate)
+            self.assertTrue((place / run["name"] / "metrics.jsonl").read_text())
+            pack = json.loads((place / run["name"] / "config.json").read_text())["data"]["pack"]
+            self.assertIn(pack, ("data/binarized-mnist.safetensors", "data/omniglot.safetensors"))
+
+    def expect_tables(self, results):
+        page = self.folder / "page.md"
+        page.write_text("# Page\n<!-- table: mnist-curve mnist-headline | title components runs elbo importance -->\nold\n"
+                        "<!-- end -->\n<!-- figure: mnist-curve/curve/sweep.png | over K -->\n<!-- end -->\n"
+                        "<!-- figure: mnist-curve/curve/nothing.png | no -->\n<!-- end -->\nlast\n")
+        places = ("--page", str(page), "--results", str(results))
+        self.assertEqual(script("results", "--check", *places).returncode, 1)
+        self.assertEqual(script("results", *places).returncode, 0)
+        self.assertEqual(script("results", "--check", *places).returncode, 0)
+        text = page.read_text()
+        self.assertNotIn("old", text)
+        self.assertTrue(text.startswith("# Page\n") and text.endswith("<!-- end -->\nlast\n"))
+        elbos = [json.loads(path.read_text())["elbo"] for path in (results / "mnist-headline/best").glob("*/eval.json")]
+        line = next(line for line in text.splitlines() if line.startswith("| our recipe, 50,000 images | 512 | 3 |"))
+        self.assertIn(f"| {sum(elbos) / 3:.2f} ± ", line)
+        self.assertIn("\n![over K](out/results/mnist-curve/curve/sweep.png)\n", text)
+        self.assertNotIn("![no]", text)
+        two = json.loads((results / "mnist-curve/curve/components-2/eval.json").read_text())
+        self.assertIn(f"| our recipe | 2 | 1 | {two['elbo']:.2f} |", text)
+
+    def test_a_row_that_is_not_there_is_named(self):
+        ended = self.rehearse("mnist-nothing")
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("mnist-nothing", ended.stderr)
+
+
+class Thinning(unittest.TestCase):
+    def test_metrics_keep_evaluations_and_the_last_line(self):
+        reproduce = load("reproduce")
+        lines = ['{"valid": 1}\n' if i % 100 == 50 else f'{{"step": {i}}}\n' for i in range(5000)]
+        kept = reproduce.thinned(lines)
+        self.assertLessEqual(len(kept), reproduce.MOST_METRICS)
+        self.assertGreater(len(kept), reproduce.MOST_METRICS // 2)
+        self.assertEqual(sum("valid" in line for line in kept), 50)
+        self.assertEqual(kept[-1], lines[-1])
+        self.assertEqual(reproduce.thinned(lines[:10]), lines[:10])
+
+
+if __name__ == "__main__":
+    unittest.main()
