@@ -50,4 +50,10 @@ torch::Tensor augment(const torch::Tensor& pixels, const Key& key) {
   return weather(move(x, key), key).add_(1).mul_(127.5).round_().clamp_(0, 255).to(torch::kUInt8);
 }
 
+torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key) {
+  const torch::Tensor draw =
+      uniform(key, {pixels.size(0), 1, 1, 1}, torch::TensorOptions().device(pixels.device()));
+  return torch::where(draw.lt(0.5), pixels.flip(3), pixels);
+}
+
 }  // namespace facet

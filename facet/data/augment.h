@@ -11,4 +11,8 @@ namespace facet {
 /// U8 pixels [B, C, H, W], each image changed in its own way.
 torch::Tensor augment(const torch::Tensor& pixels, const Key& key);
 
+/// U8 pixels [B, C, H, W] with left and right swapped in about half of the images. Apart from
+/// augment(), because a mirrored digit is none.
+torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key);
+
 }  // namespace facet

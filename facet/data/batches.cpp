@@ -21,6 +21,9 @@ void DataOptions::visit(OptionVisitor& visitor) {
                  one_of({"none", "fixed", "draw"}));
   visitor.option("binarize_seed", binarize_seed, "Seed of the binarization that is done once.",
                  at_least(0));
+  visitor.option("mirror", mirror,
+                 "Swap left and right in half of the training images, anew each time they are "
+                 "drawn: for faces and things, not for digits and letters.");
   visitor.option("label_fraction", label_fraction,
                  "Share of the training images whose labels are used; the others are hidden.",
                  between(0, 1));
@@ -61,8 +64,9 @@ torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const 
 }
 
 torch::Tensor ImageSet::change(const torch::Tensor& chosen_pixels, const Key& key) const {
-  const torch::Tensor changed =
-      augment ? facet::augment(chosen_pixels, key.fold("augment")) : chosen_pixels;
+  torch::Tensor changed = chosen_pixels;
+  if (mirror) changed = mirror_half(changed, key.fold("mirror"));
+  if (augment) changed = facet::augment(changed, key.fold("augment"));
   return binarize_by_draw ? binarize(changed, key) : changed;
 }
 
@@ -72,6 +76,7 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   const torch::Tensor chosen = pack.indices(splits);
   ImageSet set;
   set.binarize_by_draw = training && options.binarize == "draw";
+  set.mirror = training && options.mirror;
   set.streamed = streamed;
   const torch::Device place = streamed ? torch::Device(torch::kCPU) : device;
   std::optional<int64_t> seed;

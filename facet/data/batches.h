@@ -21,6 +21,7 @@ struct DataOptions {
   std::vector<std::string> train_splits = {"train"};
   std::string binarize = "none";
   int64_t binarize_seed = 777;
+  bool mirror = false;
   double label_fraction = 1.0;
   int64_t label_seed = 1;
 
@@ -37,18 +38,19 @@ struct ImageSet {
   bool binarize_by_draw = false;
   bool augment = false;   ///< change what is drawn a little (data/augment.h)
   bool streamed = false;  ///< more than the device holds: pixels come to it a batch at a time
+  bool mirror = false;    ///< swap left and right in half of what is drawn
 
   int64_t count() const { return pixels.size(0); }
-  /// U8 pixels on the device of chosen images (int64), augmented and binarized with `key` where
-  /// asked for.
+  /// U8 pixels on the device of chosen images (int64), mirrored, augmented and binarized with
+  /// `key` where asked for.
   torch::Tensor draw(const torch::Tensor& chosen, const Key& key) const;
-  /// The second half of draw(): augments and binarizes pixels that are on the device.
+  /// The second half of draw(): what is done to pixels that are on the device.
   torch::Tensor change(const torch::Tensor& chosen_pixels, const Key& key) const;
 };
 
 /// The images of some splits. For training all labels but those of a random label_fraction of the
-/// images are hidden. With binarize "draw" those for training are binarized each time they
-/// are drawn; those for evaluation once, with binarize_seed.
+/// images are hidden, and the images are mirrored where asked for. With binarize "draw" those for
+/// training are binarized each time they are drawn; those for evaluation once, with binarize_seed.
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        const DataOptions& options, bool training, torch::Device device,
                        bool streamed = false);

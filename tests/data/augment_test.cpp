@@ -44,5 +44,23 @@ TEST(Augment, ImageSetsDrawChangedImagesWhereAskedTo) {
   EXPECT_TRUE(torch::logical_or(binary.eq(0), binary.eq(255)).all().item<bool>());
 }
 
+TEST(Augment, AboutHalfOfTheImagesAreMirroredWhereAskedTo) {
+  const Pack pack = make_portraits({400, 16, 1});
+  DataOptions options;
+  options.mirror = true;
+  const ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);
+  const torch::Tensor drawn = set.draw(torch::arange(set.count()), Key(1));
+  const torch::Tensor turned = set.pixels.flip(3);
+  int64_t mirrored = 0;
+  for (int64_t n = 0; n < set.count(); ++n) {
+    const bool now = torch::equal(drawn[n], turned[n]);
+    mirrored += now ? 1 : 0;
+    EXPECT_TRUE(now || torch::equal(drawn[n], set.pixels[n])) << n;
+  }
+  EXPECT_NEAR(static_cast<double>(mirrored), 160, 36);  // of 320: four standard deviations
+  EXPECT_FALSE(torch::equal(drawn, set.draw(torch::arange(set.count()), Key(2))));
+  EXPECT_FALSE(select_images(pack, {Split::train}, options, false, torch::kCPU).mirror);
+}
+
 }  // namespace
 }  // namespace facet
