@@ -64,6 +64,18 @@ void add_judge_options(CLI::App& command, EvalArguments& arguments) {
       ->check(CLI::Range(1, 1000000))
       ->needs(judge)
       ->capture_default_str();
+  command
+      .add_option("--judge-channels", arguments.judging.channels,
+                  "Channels of its last convolution; more see more, where labels are many")
+      ->check(CLI::Range(1, 4096))
+      ->needs(judge)
+      ->capture_default_str();
+  command
+      .add_option("--judge-decay", arguments.judging.weight_decay,
+                  "Its weight decay; less where labels are many")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(judge)
+      ->capture_default_str();
   command.add_option("--judge-steps", arguments.judging.steps, "Steps of its training")
       ->check(CLI::Range(1, 1000000))
       ->needs(judge)

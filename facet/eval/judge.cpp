@@ -19,11 +19,10 @@ constexpr double never = -1e9;
 /// Images that go through a network at once when nothing is learned.
 constexpr int64_t reading_batch = 500;
 
-/// Halves the image until its shorter side has four pixels, with channels doubling to 128: images
-/// of any size cost about the same a pixel, and the features still know where they were seen.
-NetworkOptions network_for(const ImageShape& shape) {
+/// Halves the image until its shorter side has four pixels, with channels doubling: images of any
+/// size cost about the same a pixel, and the features still know where they were seen.
+NetworkOptions network_for(const ImageShape& shape, int64_t channels) {
   NetworkOptions options{.preset = "custom", .channels = {}, .strides = {}, .kernel = 3};
-  int64_t channels = 128;
   for (int64_t side = std::min(shape.height, shape.width); side > 4; side = (side + 1) / 2) {
     options.channels.insert(options.channels.begin(), channels);
     options.strides.push_back(2);
@@ -40,10 +39,13 @@ torch::Tensor to_units(const torch::Tensor& pixels) {
   return pixels.to(torch::kFloat32).div_(127.5).sub_(1);
 }
 
-/// Up in a twentieth of the steps, down along a cosine.
+/// Up in a twentieth of the steps, down along a cosine; shorter for a wider network, in which the
+/// steps of more weights add up.
 double learning_rate(const JudgeOptions& options, int64_t step) {
   const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
-  return options.learning_rate * std::min(1.0, 20 * progress) * 0.5 *
+  const double width =
+      static_cast<double>(JudgeOptions().channels) / static_cast<double>(options.channels);
+  return options.learning_rate * width * std::min(1.0, 20 * progress) * 0.5 *
          (1 + std::cos(std::numbers::pi * progress));
 }
 
@@ -143,9 +145,10 @@ torch::Tensor named_labels(const FactorialMixture& prior, const ImageSet& images
   return torch::stack(columns, 1);
 }
 
-Judge::Judge(const ImageShape& shape, const std::vector<int64_t>& values, const Key& key)
+Judge::Judge(const ImageShape& shape, const std::vector<int64_t>& values, const Key& key,
+             int64_t channels)
     : values_(values),
-      network_(convolution_layers(network_for(shape), shape),
+      network_(convolution_layers(network_for(shape, channels), shape),
                std::accumulate(values.begin(), values.end(), int64_t{0}), key) {}
 
 std::vector<torch::Tensor> Judge::scores(const torch::Tensor& x) {
@@ -173,7 +176,8 @@ void Judge::train(const ImageSet& images, const torch::Tensor& labels,
   training_labels_ = known.numel();
   const ImageSet labelled{.pixels = images.pixels.index_select(0, known),
                           .labels = labels.index_select(0, known),
-                          .augment = true};
+                          .augment = true,
+                          .mirror = images.mirror};
   log_frequencies_.clear();
   log_even_.clear();
   for (size_t p = 0; p < values_.size(); ++p) {
@@ -226,7 +230,7 @@ Judge train_judge(const FactorialMixture& prior, const ImageSet& images,
   std::vector<int64_t> values;
   for (const size_t i : named_factors(prior)) values.push_back(value_count(prior.factors[i]));
   const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
-  Judge judge(shape, values, Key(options.seed).fold("judge network"));
+  Judge judge(shape, values, Key(options.seed).fold("judge network"), options.channels);
   judge.train(images, labels, options);
   return judge;
 }
@@ -297,9 +301,9 @@ JudgeReport judge_model(Vae& model, const Pack& pack, const DataOptions& data, S
   grey.binarize = "none";
   const std::vector<Split> splits = parse_splits(data.train_splits);
   const torch::Device device = model.device();
-  Judge judge =
-      train_judge(model.prior, select_images(pack, splits, grey, seen_labels_only, device),
-                  pack.properties, options);
+  ImageSet seen = select_images(pack, splits, grey, seen_labels_only, device);
+  seen.mirror = data.mirror;
+  Judge judge = train_judge(model.prior, seen, pack.properties, options);
   ImageSet real = select_images(pack, {split}, grey, false, device);
   real.binarize_by_draw = data.binarize != "none";  // as the model saw them
   return judge_samples(judge, model, real, pack.properties, options);

@@ -19,7 +19,8 @@ namespace facet {
 struct JudgeOptions {
   int64_t steps = 500;  ///< of training
   int64_t batch_size = 128;
-  double learning_rate = 4e-3;  ///< at most; it rises at the start and falls to 0
+  int64_t channels = 128;       ///< of its last convolution
+  double learning_rate = 4e-3;  ///< at most, for 128 channels; it rises first and falls to 0
   double weight_decay = 2;
   uint64_t seed = 1;
   int64_t samples = 500;  ///< generated images for every value of every named factor
@@ -36,8 +37,9 @@ torch::Tensor named_labels(const FactorialMixture& prior, const ImageSet& images
 /// count as much as frequent ones.
 class Judge {
  public:
-  /// `values` has the number of values of every property.
-  Judge(const ImageShape& shape, const std::vector<int64_t>& values, const Key& key);
+  /// `values` has the number of values of every property; `channels` are of the last convolution.
+  Judge(const ImageShape& shape, const std::vector<int64_t>& values, const Key& key,
+        int64_t channels = JudgeOptions().channels);
 
   /// Learns from the images with a known label; `labels` is int64 [N, P], -1 where unknown. On the
   /// CPU the result is a function of images, labels and options, bit for bit.
