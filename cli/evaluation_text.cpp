@@ -87,6 +87,27 @@ void print_gaps(const Evaluation& evaluation) {
              evaluation.gaps.size(), evaluation.gaps.size() == 1 ? "y" : "ies");
 }
 
+/// What free factors have found, with the component in which each property shows best.
+void print_found(const Evaluation& evaluation, size_t width) {
+  constexpr size_t most = 5;
+  constexpr double least = 0.02;  // of a property's entropy: less is hardly worth a line
+  size_t property_width = 0;
+  for (const FactorEvaluation& factor : evaluation.factors)
+    for (const PropertyAgreement* said : factor.most_explained(most))
+      property_width = std::max(property_width, said->property.size());
+  for (const FactorEvaluation& factor : evaluation.factors) {
+    if (!factor.property.empty()) continue;
+    for (const PropertyAgreement* said : factor.most_explained(most))
+      if (said->explained >= least)
+        fmt::print(
+            "  {:<{}}  says {:>4.1f} % of {:<{}}  component {}: {} in {:.0f} % of {} images, "
+            "{:.0f} % of all\n",
+            factor.name, width, 100 * said->explained, said->property, property_width,
+            said->component, said->value, 100 * said->standout.share, said->standout.items,
+            100 * said->standout.usual_share);
+  }
+}
+
 void print_dependence(const Evaluation& evaluation) {
   const auto& dependence = evaluation.dependence;
   if (dependence.size() < 2) return;
@@ -109,6 +130,7 @@ void print_evaluation(const Evaluation& evaluation) {
   print_factors(evaluation, width);
   print_life(evaluation);
   print_gaps(evaluation);
+  print_found(evaluation, width);
   print_dependence(evaluation);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "facet/eval/clusters.h"
 #include "facet/eval/component_labels.h"
 #include "facet/eval/importance.h"
 #include "facet/model/objective.h"
@@ -63,8 +62,15 @@ PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tens
   result.purity = purity(table);
   result.adjusted_rand = adjusted_rand_index(table);
   result.mutual_information = mutual_information(table);
+  result.explained = explained_share(table);
+  result.standout = strongest_pair(table);
+  result.value = property.values[static_cast<size_t>(result.standout.klass)];
+  result.component = factor.component_name(result.standout.cluster);
   return result;
 }
+
+/// Properties that the JSON lists for a factor, those that it says most about.
+constexpr size_t most_listed = 5;
 
 double label_entropy(const torch::Tensor& labels, const Property& property) {
   std::vector<double> counts(property.values.size(), 0);
@@ -159,6 +165,15 @@ const PropertyAgreement* FactorEvaluation::best() const {
   return found == properties.end() ? nullptr : &*found;
 }
 
+std::vector<const PropertyAgreement*> FactorEvaluation::most_explained(size_t limit) const {
+  std::vector<const PropertyAgreement*> order;
+  for (const PropertyAgreement& agreement : properties) order.push_back(&agreement);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->explained > b->explained; });
+  order.resize(std::min(order.size(), limit));
+  return order;
+}
+
 Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Property>& properties,
                     const std::string& split, const EvaluationOptions& options) {
   torch::NoGradGuard no_gradient;
@@ -240,7 +255,16 @@ Json to_json(const Evaluation& evaluation) {
             {"nmi", agreement.nmi},
             {"purity", agreement.purity},
             {"adjusted_rand", agreement.adjusted_rand},
-            {"mutual_information", agreement.mutual_information}};
+            {"mutual_information", agreement.mutual_information},
+            {"explained", agreement.explained},
+            {"standout",
+             {{"component", agreement.component},
+              {"value", agreement.value},
+              {"images", agreement.standout.items},
+              {"share", agreement.standout.share},
+              {"usual_share", agreement.standout.usual_share}}}};
+      for (const PropertyAgreement* said : factor.most_explained(most_listed))
+        entry["says_most_about"].push_back(said->property);
     }
     json["factors"].push_back(std::move(entry));
   }

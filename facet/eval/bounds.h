@@ -9,6 +9,7 @@
 
 #include "facet/core/options.h"
 #include "facet/data/batches.h"
+#include "facet/eval/clusters.h"
 #include "facet/model/vae.h"
 
 namespace facet {
@@ -31,6 +32,10 @@ struct PropertyAgreement {
   double nmi = 0, purity = 0;
   double adjusted_rand = 0;
   double mutual_information = 0;  ///< in nats
+  double explained = 0;  ///< share of the property's entropy that the code says (explained_share)
+  std::string value;     ///< that stands out most in a component
+  std::string component;
+  Standout standout;
 };
 
 struct FactorEvaluation {
@@ -49,6 +54,8 @@ struct FactorEvaluation {
   int64_t dead() const { return components - used; }
   /// A named factor's own property, else the one with the highest NMI; none without labels.
   const PropertyAgreement* best() const;
+  /// The properties that the codes say most about, by `explained`, most first.
+  std::vector<const PropertyAgreement*> most_explained(size_t limit) const;
 };
 
 /// How much of a property is said by one factor alone (the mutual information gap).

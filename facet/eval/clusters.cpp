@@ -103,6 +103,37 @@ double mutual_information(const Contingency& table) {
   return std::max(sum, 0.0);
 }
 
+double explained_share(const Contingency& table) {
+  const Margins margin = margins(table);
+  const auto occupied = [](const std::vector<double>& sizes) {
+    return static_cast<double>(
+        std::count_if(sizes.begin(), sizes.end(), [](double size) { return size > 0; }));
+  };
+  const double all = entropy(margin.classes);
+  if (margin.total == 0 || all == 0) return 0.0;
+  const double by_chance =
+      (occupied(margin.clusters) - 1) * (occupied(margin.classes) - 1) / (2 * margin.total);
+  return std::max(0.0, mutual_information(table) - by_chance) / all;
+}
+
+Standout strongest_pair(const Contingency& table) {
+  const Margins margin = margins(table);
+  Standout result;
+  double most = 0;
+  for (size_t k = 0; k < table.size(); ++k)
+    for (size_t c = 0; c < table[k].size(); ++c) {
+      const auto count = static_cast<double>(table[k][c]);
+      if (count == 0) continue;
+      const double share = count / margin.clusters[k], usual = margin.classes[c] / margin.total;
+      const double information = count / margin.total * std::log(share / usual);
+      if (information <= most) continue;
+      most = information;
+      result = {static_cast<int64_t>(k), static_cast<int64_t>(c),
+                static_cast<int64_t>(margin.clusters[k]), share, usual};
+    }
+  return result;
+}
+
 double normalised_mutual_information(const Contingency& table) {
   const Margins margin = margins(table);
   const double mean = 0.5 * (entropy(margin.clusters) + entropy(margin.classes));

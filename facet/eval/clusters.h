@@ -19,6 +19,22 @@ double entropy(const std::vector<double>& weights);
 /// Mutual information in nats.
 double mutual_information(const Contingency& table);
 
+/// Share of the classes' entropy that clusters say, 0 to 1, less what clusters drawn by chance
+/// would seem to say, (K - 1)(V - 1) / 2N nats for K clusters and V classes that have items. 0
+/// where there is a single class.
+double explained_share(const Contingency& table);
+
+/// A cluster and a class that meet more often than by chance.
+struct Standout {
+  int64_t cluster = 0, klass = 0;
+  int64_t items = 0;       ///< of the cluster
+  double share = 0;        ///< of them in the class
+  double usual_share = 0;  ///< of all items in the class
+};
+/// The pair that adds most to the mutual information, so that neither a cluster of two items nor
+/// a class that is everywhere wins.
+Standout strongest_pair(const Contingency& table);
+
 /// Mutual information over the mean of the two entropies, 0 to 1; 0 where both are single groups.
 double normalised_mutual_information(const Contingency& table);
 

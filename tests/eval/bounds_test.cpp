@@ -211,6 +211,8 @@ TEST(Evaluate, AgreementIsMeasuredWhereLabelsAreKnown) {
   EXPECT_EQ(best->property, "style");
   EXPECT_NEAR(best->accuracy, 1, 1e-12);
   EXPECT_NEAR(best->purity, 1, 1e-12);
+  EXPECT_EQ(result.factors[1].most_explained(5).front(), best);
+  EXPECT_DOUBLE_EQ(best->standout.share, 1) << "a code that is the property has one value";
   EXPECT_LT(result.factors[0].best()->accuracy, 1);
 
   set.labels.fill_(-1);
@@ -311,7 +313,12 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
               {"name", "components", "used", "perplexity", "kl_z", "kl_r", "accuracy", "nmi",
                "purity", "adjusted_rand", "dead", "dimensions", "active_dimensions"});
   expect_keys(plain["factors"][1]["properties"]["style"],
-              {"accuracy", "nmi", "purity", "adjusted_rand", "mutual_information"});
+              {"accuracy", "nmi", "purity", "adjusted_rand", "mutual_information", "explained",
+               "standout"});
+  expect_keys(plain["factors"][1]["properties"]["style"]["standout"],
+              {"component", "value", "images", "share", "usual_share"});
+  EXPECT_EQ(plain["factors"][1]["says_most_about"],
+            Json::array({"style"}));  // nobody's age is known
   expect_keys(plain, {"mean_gap", "gaps", "mean_dependence", "dependence"});
   expect_keys(plain["gaps"][0], {"property", "entropy", "gap", "factor"});
   EXPECT_EQ(plain["factors"][1]["name"], "smile");

@@ -165,6 +165,32 @@ TEST(Clusters, PinnedTable) {
   EXPECT_NEAR(normalised_mutual_information(table), 0.2864365598, 1e-9);
 }
 
+TEST(Clusters, ExplainedShareIsOneForCopiesAndZeroInTheMeanForChance) {
+  const Contingency copies = {{0, 300}, {0, 0}, {200, 0}, {0, 500}};
+  // Three clusters and two classes have items: chance would give 1/1000 nats.
+  EXPECT_NEAR(explained_share(copies), 1 - 1e-3 / entropy({200, 800}), 1e-12);
+  std::mt19937 random(2);
+  double sum = 0;
+  for (int draw = 0; draw < 200; ++draw)
+    sum += mutual_information(
+               contingency(random_items(random, 2000, 20), random_items(random, 2000, 2), 20, 2)) -
+           19.0 / 4000;
+  // One draw deviates by about sqrt(19 / 2) / 2000 = 0.0015; four deviations of the mean of 200.
+  EXPECT_NEAR(sum / 200, 0, 4.4e-4);
+  EXPECT_EQ(explained_share({{5, 0}, {7, 0}}), 0) << "nothing to say about a single class";
+}
+
+TEST(Clusters, TheStrongestPairIsNeitherRareNorEverywhere) {
+  // Cluster 0 has nearly all of class 1; cluster 2 has it too, in two items alone.
+  const Contingency table = {{10, 90}, {890, 8}, {0, 2}};
+  const Standout found = strongest_pair(table);
+  EXPECT_EQ(found.cluster, 0);
+  EXPECT_EQ(found.klass, 1);
+  EXPECT_EQ(found.items, 100);
+  EXPECT_DOUBLE_EQ(found.share, 0.9);
+  EXPECT_DOUBLE_EQ(found.usual_share, 0.1);
+}
+
 TEST(Clusters, PerfectAgreementUpToNamesIsOne) {
   const Contingency table = contingency({2, 0, 1, 2, 0}, {0, 1, 2, 0, 1}, 3, 3);
   EXPECT_NEAR(matched_accuracy(table), 1, 1e-15);
