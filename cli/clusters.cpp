@@ -36,8 +36,8 @@ void run_clusters(const ClustersArguments& arguments) {
   const FactorialMixture& prior = run.model->prior;
   const size_t factor = prior.index_of(arguments.factor);
   const std::vector<int64_t> components = chosen_components(prior, factor, arguments);
-  write_png(arguments.output, draw(cluster_figure(*run.model, factor, components, arguments.average,
-                                                  arguments.seed)));
+  write_picture(arguments.output, draw(cluster_figure(*run.model, factor, components,
+                                                      arguments.average, arguments.seed)));
   fmt::print("{} of {} components of '{}' in {}\n", components.size(),
              prior.factors[factor].components, arguments.factor, arguments.output);
 }

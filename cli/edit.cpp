@@ -99,9 +99,9 @@ void run_edit(const EditArguments& arguments) {
   std::vector<std::string> all = names;
   if (!arguments.toward.empty()) all.push_back(arguments.toward);
   const torch::Tensor pixels = images.read(all);
-  write_png(arguments.output, arguments.toward.empty()
-                                  ? draw_changes(*run.model, pixels, names, arguments)
-                                  : draw_paths(*run.model, pixels, names, arguments));
+  write_picture(arguments.output, arguments.toward.empty()
+                                      ? draw_changes(*run.model, pixels, names, arguments)
+                                      : draw_paths(*run.model, pixels, names, arguments));
   fmt::print("{} edited image{} in {}\n", names.size(), names.size() == 1 ? "" : "s",
              arguments.output);
 }

@@ -85,7 +85,7 @@ void run_grid(const GridArguments& arguments) {
   const Figure figure = arguments.combinations
                             ? combination_figure(*run.model, fixed, arguments.draws, arguments.seed)
                             : two_factors(*run.model, fixed, arguments);
-  write_png(arguments.output, draw(figure));
+  write_picture(arguments.output, draw(figure));
   fmt::print("grid in {}\n", arguments.output);
 }
 

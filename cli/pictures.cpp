@@ -33,7 +33,10 @@ bool parse_place(const std::string& name, std::string& split, int64_t& index) {
 
 void add_picture_options(CLI::App& command, PictureArguments& arguments) {
   command.add_option("run", arguments.run, "A run folder")->required();
-  command.add_option("--out", arguments.output, "The PNG to write")->required();
+  command
+      .add_option("--out", arguments.output,
+                  "The picture to write, a PNG, or a JPEG where it ends in .jpg")
+      ->required();
   command.add_option("--seed", arguments.seed, "Another seed draws others")->capture_default_str();
   add_device_option(command, arguments.device);
 }

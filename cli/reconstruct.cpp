@@ -20,8 +20,8 @@ void run_reconstruct(const ReconstructArguments& arguments) {
   const std::vector<std::string> names = images.names(arguments.inputs);
   std::vector<std::string> labels;
   for (const std::string& name : names) labels.push_back(short_name(name));
-  write_png(arguments.output,
-            draw(reconstruction_figure(*run.model, images.read(names), labels, arguments.seed)));
+  write_picture(arguments.output, draw(reconstruction_figure(*run.model, images.read(names), labels,
+                                                             arguments.seed)));
   fmt::print("{} reconstruction{} in {}\n", names.size(), names.size() == 1 ? "" : "s",
              arguments.output);
 }

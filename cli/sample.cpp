@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/pictures.h"
+#include "facet/core/error.h"
 #include "facet/data/image_file.h"
 #include "facet/model/editing.h"
 
@@ -29,9 +30,23 @@ Recipe recipe_of(const SampleArguments& arguments, const FactorialMixture& prior
   return recipe;
 }
 
+/// A distribution's three rows are one picture wide, and take no layout of their own.
+void require_columns(const SampleArguments& arguments) {
+  constexpr int64_t most = 100;
+  if (arguments.pixels != "distribution") return;
+  const bool laid_out = arguments.bare || arguments.scale > 0;
+  if (arguments.count > most || laid_out)
+    throw Error(
+        {.doing = "drawing samples",
+         .object = "--pixels distribution",
+         .found = laid_out ? "--bare or --scale" : fmt::format("--count {}", arguments.count),
+         .expected = laid_out ? "neither" : fmt::format("at most {} columns", most)});
+}
+
 void run_sample(const SampleArguments& arguments) {
   const LoadedRun run = load_run(arguments.run, choose_device(arguments.device));
   const std::vector<int64_t> fixed = parse_fixed(run.model->prior, arguments.fixed);
+  require_columns(arguments);
   const SampleOptions options{.count = arguments.count,
                               .seed = arguments.seed,
                               .fixed = fixed,
@@ -39,7 +54,9 @@ void run_sample(const SampleArguments& arguments) {
                               .draw_pixels = arguments.pixels == "sample",
                               .bare = arguments.bare,
                               .scale = arguments.scale};
-  write_png(arguments.output, draw(sample_figure(*run.model, options)));
+  write_picture(arguments.output,
+                draw(arguments.pixels == "distribution" ? distribution_figure(*run.model, options)
+                                                        : sample_figure(*run.model, options)));
   fmt::print("{} samples in {}\n", arguments.count, arguments.output);
 }
 
@@ -65,8 +82,9 @@ void add_sample_command(CLI::App& program) {
       ->check(CLI::Range(1, 16));
   command
       ->add_option("--pixels", arguments->pixels,
-                   "Show the mean of p(x|z), or a sample with its noise")
-      ->check(CLI::IsMember({"mean", "sample"}))
+                   "Show the mean of p(x|z), a sample with its noise, or in three rows its "
+                   "distribution: mean, standard deviation and sample")
+      ->check(CLI::IsMember({"mean", "sample", "distribution"}))
       ->capture_default_str();
   command->callback([arguments] { run_sample(*arguments); });
 }

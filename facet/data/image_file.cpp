@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <jpeglib.h>
 #include <png.h>
@@ -345,15 +346,77 @@ Image decode_image(std::string_view bytes, const fs::path& name, const ImageLimi
        "other formats are to be converted first");
 }
 
-std::string encode_png(const Image& image) {
-  check_image(image, "encoding a PNG");
+namespace {
+
+/// [H, W, C] of planes [C, H, W].
+std::vector<uint8_t> interleave(const Image& image) {
   std::vector<uint8_t> interleaved(image.pixels.size());
   const int64_t plane = image.height * image.width;
   for (int64_t channel = 0; channel < image.channels; ++channel)
     for (int64_t i = 0; i < plane; ++i)
       interleaved[static_cast<size_t>(i * image.channels + channel)] =
           image.pixels[static_cast<size_t>(channel * plane + i)];
+  return interleaved;
+}
 
+class JpegWriter {
+ public:
+  JpegWriter() {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = on_error;
+  }
+  JpegWriter(const JpegWriter&) = delete;
+  JpegWriter& operator=(const JpegWriter&) = delete;
+  ~JpegWriter() {
+    jpeg_destroy_compress(&info_);
+    std::free(buffer_);
+  }
+
+  bool write(const Image& image, std::vector<uint8_t>& interleaved) {
+    constexpr int quality = 90;
+    if (setjmp(after_error_) != 0) return false;
+    jpeg_create_compress(&info_);
+    jpeg_mem_dest(&info_, &buffer_, &size_);
+    info_.image_height = static_cast<JDIMENSION>(image.height);
+    info_.image_width = static_cast<JDIMENSION>(image.width);
+    info_.input_components = static_cast<int>(image.channels);
+    info_.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&info_);
+    jpeg_set_quality(&info_, quality, TRUE);
+    jpeg_start_compress(&info_, TRUE);
+    const auto row_bytes = static_cast<size_t>(image.width * image.channels);
+    while (info_.next_scanline < info_.image_height) {
+      JSAMPROW row = interleaved.data() + info_.next_scanline * row_bytes;
+      jpeg_write_scanlines(&info_, &row, 1);
+    }
+    jpeg_finish_compress(&info_);
+    return true;
+  }
+
+  std::string bytes() const { return {reinterpret_cast<const char*>(buffer_), size_}; }
+  const char* message() const { return message_; }
+
+ private:
+  static void on_error(j_common_ptr info) {
+    auto* writer = static_cast<JpegWriter*>(info->client_data);
+    info->err->format_message(info, writer->message_);
+    std::longjmp(writer->after_error_, 1);
+  }
+
+  jpeg_compress_struct info_{};
+  jpeg_error_mgr errors_{};
+  unsigned char* buffer_ = nullptr;
+  unsigned long size_ = 0;
+  std::jmp_buf after_error_;
+  char message_[JMSG_LENGTH_MAX] = "";
+};
+
+}  // namespace
+
+std::string encode_png(const Image& image) {
+  check_image(image, "encoding a PNG");
+  std::vector<uint8_t> interleaved = interleave(image);
   png_image header{};
   header.version = PNG_IMAGE_VERSION;
   header.width = static_cast<png_uint_32>(image.width);
@@ -370,6 +433,23 @@ std::string encode_png(const Image& image) {
 
 void write_png(const fs::path& path, const Image& image) {
   write_text(path, encode_png(image), "writing a PNG");
+}
+
+std::string encode_jpeg(const Image& image) {
+  check_image(image, "encoding a JPEG");
+  std::vector<uint8_t> interleaved = interleave(image);
+  JpegWriter writer;
+  if (!writer.write(image, interleaved))
+    throw Error({.doing = "encoding a JPEG", .found = writer.message(), .expected = "no error"});
+  return writer.bytes();
+}
+
+void write_picture(const fs::path& path, const Image& image) {
+  const std::string ending = path.extension().string();
+  if (ending == ".jpg" || ending == ".jpeg")
+    write_text(path, encode_jpeg(image), "writing a JPEG");
+  else
+    write_png(path, image);
 }
 
 Image with_channels(const Image& image, int64_t channels) {

@@ -1,4 +1,4 @@
-// Pictures as files: PNG and JPEG in, PNG out, and the resizing that brings pictures of all shapes
+// Pictures as files: PNG and JPEG in and out, and the resizing that brings pictures of all shapes
 // to the one shape of a pack. A damaged file is always an Error, also where the image libraries
 // would carry on with a warning and invent the missing part: bad data never trains silently.
 #pragma once
@@ -34,6 +34,13 @@ std::string encode_png(const Image& image);
 
 /// Writes a PNG that appears completely or not at all.
 void write_png(const std::filesystem::path& path, const Image& image);
+
+/// The bytes of a JPEG file of a grey or RGB image, of good quality: for sheets of photographs, of
+/// which a PNG is several times larger.
+std::string encode_jpeg(const Image& image);
+
+/// Writes a JPEG where the name ends in .jpg or .jpeg, and a PNG else.
+void write_picture(const std::filesystem::path& path, const Image& image);
 
 /// The same picture in 1 or 3 channels: colours become their luma, grey all three colours.
 Image with_channels(const Image& image, int64_t channels);

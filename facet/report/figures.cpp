@@ -142,6 +142,12 @@ Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t cou
   return {numbers.mean(0), numbers.var(0, /*unbiased=*/false), pixels.narrow(0, 0, kShownSamples)};
 }
 
+/// z of a sheet of samples, [count, Z].
+torch::Tensor sample_latents_of(const Vae& model, const SampleOptions& options, const Key& key) {
+  return options.recipe.empty() ? sample_latents(key, model.prior, options.count, options.fixed).z
+                                : draw_recipe(model.prior, options.recipe, options.count).z;
+}
+
 /// Standard deviations of pixels in grey levels of 255, [B, C, H, W] on the CPU.
 torch::Tensor deviations(Vae& model, const torch::Tensor& output) {
   const Likelihood& likelihood = model.likelihood();
@@ -149,6 +155,25 @@ torch::Tensor deviations(Vae& model, const torch::Tensor& output) {
       likelihood.from_pixels(torch::tensor({0, 255}, torch::TensorOptions().dtype(torch::kUInt8)));
   const double units = (ends[1] - ends[0]).item<double>();
   return likelihood.deviation(output).to(torch::kCPU) * (255 / units);
+}
+
+/// Adds three rows to a figure: the mean, the standard deviation and a sample of p(x|z), with a
+/// column for each row of z.
+void add_distributions(Vae& model, const torch::Tensor& z, const Key& key, Figure& figure) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor deviation = deviations(model, model.decode(z));
+  // Stretched between the extremes: deviations have a floor, and differences are what one sees.
+  const auto smallest = deviation.min().item<double>(), largest = deviation.max().item<double>();
+  for (Image& cell :
+       to_images(torch::cat({decode_means(model, z), stretch(deviation, smallest, largest),
+                             decode_samples(model, z, key)})))
+    figure.cells.push_back(std::move(cell));
+  for (const std::string& label :
+       {std::string("mean"), fmt::format("deviation {:.0f} to {:.0f} of 255", smallest, largest),
+        std::string("sample")})
+    figure.layout.row_labels.push_back(label);
+  figure.layout.columns = z.size(0);
+  figure.layout.scale = magnification(model.shape());
 }
 
 }  // namespace
@@ -220,9 +245,7 @@ std::vector<int64_t> spread_indices(int64_t available, int64_t count) {
 
 Figure sample_figure(Vae& model, const SampleOptions& options) {
   const Key key = Key(options.seed).fold("samples");
-  const torch::Tensor z = options.recipe.empty()
-                              ? sample_latents(key, model.prior, options.count, options.fixed).z
-                              : draw_recipe(model.prior, options.recipe, options.count).z;
+  const torch::Tensor z = sample_latents_of(model, options, key);
   GridOptions layout;
   layout.columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
   layout.scale = options.scale > 0 ? options.scale
@@ -235,6 +258,14 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
   return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
                                         : decode_means(model, z)),
           layout};
+}
+
+Figure distribution_figure(Vae& model, const SampleOptions& options) {
+  const Key key = Key(options.seed).fold("samples");
+  Figure figure;
+  figure.layout.title = fixed_label(model.prior, options.fixed);
+  add_distributions(model, sample_latents_of(model, options, key), key.fold("pixels"), figure);
+  return figure;
 }
 
 Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit) {
@@ -335,22 +366,13 @@ Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& com
 
 Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
                              const std::vector<std::string>& labels, uint64_t seed) {
-  torch::NoGradGuard no_gradient;
-  const torch::Tensor z = encode_pixels(model, pixels).mean;
-  const torch::Tensor deviation = deviations(model, model.decode(z));
-  // Stretched between the extremes: deviations have a floor, and differences are what one sees.
-  const auto smallest = deviation.min().item<double>(), largest = deviation.max().item<double>();
-  GridOptions layout;
-  layout.columns = pixels.size(0);
-  layout.scale = magnification(model.shape());
-  layout.row_labels = {"input", "mean",
-                       fmt::format("deviation {:.0f} to {:.0f} of 255", smallest, largest),
-                       "sample"};
-  layout.column_labels = labels;
-  return {
-      to_images(torch::cat({pixels, decode_means(model, z), stretch(deviation, smallest, largest),
-                            decode_samples(model, z, Key(seed).fold("reconstruct"))})),
-      layout};
+  Figure figure;
+  figure.cells = to_images(pixels);
+  figure.layout.row_labels = {"input"};
+  figure.layout.column_labels = labels;
+  add_distributions(model, encode_pixels(model, pixels).mean, Key(seed).fold("reconstruct"),
+                    figure);
+  return figure;
 }
 
 }  // namespace facet

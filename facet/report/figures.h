@@ -64,6 +64,9 @@ struct SampleOptions {
 };
 /// A square sheet of images drawn from the model.
 Figure sample_figure(Vae& model, const SampleOptions& options);
+/// A column for each of the same draws of z: the mean, the standard deviation and a sample of
+/// p(x|z).
+Figure distribution_figure(Vae& model, const SampleOptions& options);
 
 /// A factor and those of its components that are laid out down or across.
 struct Axis {

@@ -137,6 +137,28 @@ TEST_F(Pictures, SampleHoldsFactorsAndDrawsPixels) {
   EXPECT_EQ(with({"--pixels", "mean"}), with({}));
 }
 
+TEST_F(Pictures, SampleShowsTheDistributionOfPixelsInThreeRows) {
+  const Image sheet = draw({"sample", "run", "--count", "4", "--pixels", "distribution"});
+  EXPECT_TRUE(holds(sheet, 3, 4));
+  EXPECT_NE(cell_from_end(sheet, 2, 0).pixels, cell_from_end(sheet, 0, 0).pixels)
+      << "a sample has noise that the mean has not";
+  expect_refusal({"sample", "run", "--count", "101", "--pixels", "distribution"}, {"--count 101"});
+  expect_refusal({"sample", "run", "--bare", "--pixels", "distribution"}, {"--bare"});
+}
+
+TEST_F(Pictures, AJpegIsWrittenWhereTheNameAsksForOne) {
+  const std::vector<std::string> grid = {"grid", "run", "--rows", "hair", "--cols", "glasses"};
+  const Image exact = draw(grid);
+  const ProgramResult result = in_folder(grid, "new.jpg");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::string bytes = read_text(*folder_ / "new.jpg", "test");
+  EXPECT_TRUE(bytes.starts_with("\xff\xd8\xff"));
+  const Image picture = read_image(*folder_ / "new.jpg");
+  std::filesystem::remove(*folder_ / "new.jpg");
+  EXPECT_EQ(picture.width, exact.width);
+  EXPECT_EQ(picture.height, exact.height);
+}
+
 TEST_F(Pictures, GridHasARowAndAColumnForEachComponent) {
   const std::vector<std::string> grid = {"grid",   "run",  "--rows",    "glasses",
                                          "--cols", "hair", "--average", "3"};

@@ -89,6 +89,17 @@ std::string with_size(std::string png, uint32_t width, uint32_t height) {
   return png.replace(29, 4, big_endian(static_cast<uint32_t>(crc32(0, header, 17))));
 }
 
+/// A colour that changes slowly, so that a JPEG keeps it.
+Image gentle(int64_t channels) {
+  Image image = Image::filled(channels, 24, 40);
+  for (int64_t channel = 0; channel < channels; ++channel)
+    for (int64_t row = 0; row < 24; ++row)
+      for (int64_t column = 0; column < 40; ++column)
+        image.at(channel, row, column) =
+            static_cast<uint8_t>(60 + 3 * row + 2 * column + 10 * channel);
+  return image;
+}
+
 class ImageFile : public testing::Test {
  protected:
   /// The name says nothing on purpose: kinds are told apart by content.
@@ -124,6 +135,22 @@ void expect_near(const Image& actual, const Image& expected, int tolerance) {
   ASSERT_EQ(actual.width, expected.width);
   for (size_t i = 0; i < expected.pixels.size(); ++i)
     ASSERT_NEAR(actual.pixels[i], expected.pixels[i], tolerance) << "value " << i;
+}
+
+TEST_F(ImageFile, AJpegIsTheSameToTheEyeAndAPngToTheBit) {
+  for (const int64_t channels : {1, 3}) {
+    const Image image = gentle(channels);
+    const Image back = read(encode_jpeg(image));
+    ASSERT_EQ(back.channels, channels);
+    ASSERT_EQ(back.pixels.size(), image.pixels.size());
+    for (size_t i = 0; i < image.pixels.size(); ++i)  // quality 90 quantizes in steps of a few
+      ASSERT_NEAR(back.pixels[i], image.pixels[i], 6) << i;
+    TemporaryFolder folder;
+    write_picture(folder / "a.jpg", image);
+    write_picture(folder / "a.png", image);
+    EXPECT_EQ(read_text(folder / "a.jpg", "test"), encode_jpeg(image));
+    EXPECT_EQ(read_image(folder / "a.png").pixels, image.pixels);
+  }
 }
 
 TEST_F(ImageFile, PngRoundTripIsExact) {
