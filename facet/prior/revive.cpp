@@ -8,8 +8,11 @@ namespace {
 
 /// A component with fewer images than this is not worth two.
 constexpr double smallest_divisible = 20.0;
-/// How far each half steps from the old mean, in the component's deviations.
-constexpr double step_apart = 0.5;
+/// How far each half steps from the old mean, in the component's deviations and over all dimensions
+/// together: half a nat away from the images, whatever D is. A step in every dimension would put
+/// both halves tens of nats off where D is large, and one component that was not divided would take
+/// all.
+constexpr double step_apart = 1.0;
 
 }  // namespace
 
@@ -29,8 +32,9 @@ int64_t revive_dead_components(const Key& key, FactorPosterior& posterior,
     if (count[dead] - hyperprior.c0 > 1.0) continue;
     const int64_t heavy = std::max_element(count, count + components) - count;
     if (count[heavy] - hyperprior.c0 < smallest_divisible) break;
-    const torch::Tensor direction = standard_normal(key.fold(static_cast<uint64_t>(dead)),
-                                                    mean.m[heavy].sizes(), mean.m.options());
+    torch::Tensor direction = standard_normal(key.fold(static_cast<uint64_t>(dead)),
+                                              mean.m[heavy].sizes(), mean.m.options());
+    direction /= direction.norm();
     const torch::Tensor step = step_apart * direction * (mean.b[heavy] / mean.a[heavy]).sqrt();
     const torch::Tensor centre = mean.m[heavy].clone();
     // Evidence is what a parameter has beyond the hyperprior; b keeps b / a, the variance.
