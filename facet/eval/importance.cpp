@@ -9,8 +9,9 @@ namespace facet {
 
 namespace {
 
-/// Pixels that are decoded at once: enough to keep a card busy, while the widest layers of the
-/// networks stay within some gigabytes. A CPU is fastest where they stay in its caches.
+/// Pixels that are decoded at once. On a card many, to keep it busy, yet so few that the networks'
+/// widest layers fit. A CPU is fastest with some 128 images of 28x28: 1.5 times as fast as with
+/// 2000.
 int64_t pixels_at_once(torch::Device device) { return device.is_cpu() ? 100'000 : 4'000'000; }
 
 constexpr int64_t most_images = 500;  // in a batch; what is left of the pixels goes to more draws
