@@ -88,7 +88,7 @@ double entropy(const std::vector<double>& weights) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   double sum = 0;
   for (const double weight : weights)
-    if (weight > 0) sum -= weight / total * std::log(weight / total);
+    if (const double share = weight / total; share > 0) sum -= share * std::log(share);
   return sum;
 }
 

@@ -226,6 +226,7 @@ TEST(Clusters, ItemsOfUnknownClassAreLeftOut) {
 TEST(Clusters, PerplexityCountsEvenWeights) {
   EXPECT_NEAR(perplexity({3, 3, 3, 3, 0}), 4, 1e-12);
   EXPECT_NEAR(perplexity({5}), 1, 1e-12);
+  EXPECT_NEAR(perplexity({1000, 5e-324}), 1, 1e-12) << "a share that underflows to 0 counts as 0";
   EXPECT_NEAR(perplexity({3, 1}), std::exp(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)), 1e-12);
 }
 
