@@ -113,7 +113,7 @@ class Reproduce(unittest.TestCase):
         self.assertIn("\n![over K](out/results/mnist-curve/curve/sweep.png)\n", text)
         self.assertNotIn("![no]", text)
         two = json.loads((results / "mnist-curve/curve/components-2/eval.json").read_text())
-        self.assertIn(f"| our recipe | 2 | 1 | {two['elbo']:.2f} |", text)
+        self.assertIn(f"| our recipe, 40,000 steps | 2 | 1 | {two['elbo']:.2f} |", text)
 
     def test_a_row_that_is_not_there_is_named(self):
         ended = self.rehearse("mnist-nothing")
