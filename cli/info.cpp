@@ -56,6 +56,10 @@ void print_run(const std::string& path) {
   fmt::print("a run, seed {}, data {}\n", run.config.seed,
              run.config.data.pack.empty() ? "built-in portraits" : run.config.data.pack);
   print_model(*run.model);
+  if (!std::filesystem::exists(run.folder.state())) {
+    fmt::print("  a model to use: without a training state, there is nothing to resume\n");
+    return;
+  }
   const TensorFile state = read_safetensors(run.folder.state(), "reading a checkpoint");
   const torch::Tensor progress =
       state.get("progress", torch::kInt64, {4}, run.folder.state().string());

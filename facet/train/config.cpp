@@ -25,6 +25,11 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 
 void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("steps", steps, "Steps of networks and mixtures together.", at_least(0));
+  visitor.option("hold_steps", hold_steps,
+                 "The first steps, in which natural gradients leave the mixtures where phase 2 has "
+                 "put them: untangled coordinates begin with wrong variances, and components die "
+                 "before the encoder has found the right ones.",
+                 at_least(0));
   visitor.option("kl_weight", kl_weight, "Weight of KL[z]; 1 is the bound itself.");
   visitor.option("label_weight", label_weight,
                  "Delta, the weight of the cross-entropy of named factors' labels.");

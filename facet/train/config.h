@@ -35,6 +35,7 @@ struct InitialiseOptions {
 /// Phase 3: everything.
 struct JointOptions {
   int64_t steps = 200000;
+  int64_t hold_steps = 0;
   Schedule kl_weight{1.0, 1.0, 0, "linear"};
   Schedule label_weight{1000.0, 1000.0, 0, "linear"};
   int64_t labelled_batch = 0;

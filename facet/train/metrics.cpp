@@ -96,7 +96,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
     report.kl_z = sum(kl_z_at(0)) / steps;
   } else {
     report.kl_weight = options.joint.kl_weight.at(last, options.joint.steps);
-    report.step_size = options.step_size.at(last);
+    report.step_size = natural_step_size(options, progress.phase, last);
     if (progress.phase == Phase::joint && report.named) {
       report.label_weight = options.joint.label_weight.at(last, options.joint.steps);
       report.label_log_likelihood = sum(label_at) / std::max(1.0, sum(label_count_at));

@@ -83,7 +83,7 @@ StepPlan StepPlanner::plan(Phase phase, int64_t step) {
   plan.gradient_step = phase == Phase::pretrain ? step : pretrain + step;
   plan.learning_rate = options_.learning_rate.at(plan.gradient_step, pretrain + joint);
   plan.named_rate = options_.joint.named_rate * plan.learning_rate;
-  plan.step_size = options_.step_size.at(step);
+  plan.step_size = natural_step_size(options_, phase, step);
   if (phase == Phase::initialise) {
     const Key key = key_.fold(phase_name(phase)).fold(static_cast<uint64_t>(step));
     plan.images = torch::randint(encoded_images(options_.initialise, batches_.count()),
@@ -105,6 +105,11 @@ StepPlan StepPlanner::plan(Phase phase, int64_t step) {
 
 int64_t encoded_images(const InitialiseOptions& options, int64_t images) {
   return options.images == 0 ? images : std::min(options.images, images);
+}
+
+double natural_step_size(const TrainOptions& options, Phase phase, int64_t step) {
+  const bool held = phase == Phase::joint && step < options.joint.hold_steps;
+  return held ? 0.0 : options.step_size.at(step);
 }
 
 int64_t phase_steps(const TrainOptions& options, Phase phase) {

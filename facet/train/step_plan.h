@@ -74,6 +74,8 @@ class StepPlanner {
 
 /// How many images phase 2 encodes.
 int64_t encoded_images(const InitialiseOptions& options, int64_t images);
+/// The size of the natural-gradient step that follows `step` steps of a phase.
+double natural_step_size(const TrainOptions& options, Phase phase, int64_t step);
 /// How many steps a phase has.
 int64_t phase_steps(const TrainOptions& options, Phase phase);
 

@@ -73,6 +73,15 @@ TEST(StepPlan, IsAFunctionOfPhaseAndStepAlone) {
   }
 }
 
+TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
+  Planning planning;
+  planning.config.train.joint.hold_steps = 5;
+  StepPlanner planner = planning.planner(false);
+  EXPECT_EQ(planner.plan(Phase::joint, 4).step_size, 0.0);
+  EXPECT_GT(planner.plan(Phase::joint, 5).step_size, 0.0);
+  EXPECT_GT(planner.plan(Phase::initialise, 0).step_size, 0.0);
+}
+
 TEST(StepPlan, IsSupervisedWhereTheBatchHasALabel) {
   Planning planning;
   StepPlanner planner = planning.planner(false);

@@ -1,0 +1,49 @@
+// The models that come with the repository: every one can be read and drawn from, and the one whose
+// data is built in is worth what its README says.
+#include <gtest/gtest.h>
+
+#include "facet/core/options.h"
+#include "facet/data/image_file.h"
+#include "tests/cli/run_program.h"
+
+namespace facet {
+namespace {
+
+std::filesystem::path models() { return std::filesystem::path(FACET_SOURCE_FOLDER) / "models"; }
+
+TEST(PublishedModels, EachIsARunThatCanBeDrawnFrom) {
+  const TemporaryFolder folder;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(models())) {
+    if (!entry.is_directory()) continue;
+    ++count;
+    const ProgramResult info = run_facet({"info", entry.path().string()});
+    EXPECT_EQ(info.status, 0) << info.err;
+    EXPECT_NE(info.out.find("nothing to resume"), std::string::npos) << info.out;
+    const std::filesystem::path picture =
+        folder.path() / (entry.path().filename().string() + ".png");
+    const ProgramResult sample = run_facet({"sample", entry.path().string(), "--count", "4",
+                                            "--out", picture.string(), "--device", "cpu"});
+    ASSERT_EQ(sample.status, 0) << sample.err;
+    const Image image = read_image(picture);
+    const auto [darkest, lightest] = std::minmax_element(image.pixels.begin(), image.pixels.end());
+    EXPECT_GT(*lightest - *darkest, 100) << entry.path() << " draws something";
+  }
+  EXPECT_EQ(count, 3);
+}
+
+TEST(PublishedModels, ThePortraitsModelKnowsGlassesAndSmiles) {
+  const ProgramResult result =
+      run_facet({"eval", (models() / "portraits").string(), "--json", "--device", "cpu"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json evaluation = Json::parse(result.out);
+  EXPECT_NEAR(evaluation["elbo"].get<double>(), 2631.3, 5.0);
+  for (const Json& factor : evaluation["factors"])
+    if (factor["name"] == "glasses" || factor["name"] == "smile") {
+      const Json& own = factor["properties"][factor["name"].get<std::string>()];
+      EXPECT_GT(own["accuracy"].get<double>(), 0.99) << factor["name"];
+    }
+}
+
+}  // namespace
+}  // namespace facet
