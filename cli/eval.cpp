@@ -99,7 +99,7 @@ void add_eval_command(CLI::App& program) {
           ->check(CLI::Range(1, 1000000));
   command
       ->add_option("--importance-images", arguments->evaluation.importance_images,
-                   "That bound over so many images of the split, chosen at random; else over all")
+                   "That bound's gain from so many images of the split, chosen at random; else from all")
       ->check(CLI::Range(1, 1000000000))
       ->needs(importance);
   command->add_option("--seed", arguments->seed, "Seed of the draws and of the judge")

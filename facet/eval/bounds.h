@@ -17,7 +17,7 @@ namespace facet {
 struct EvaluationOptions {
   int64_t samples = 1;            ///< draws of z an image for the reconstruction term
   int64_t importance = 0;         ///< draws for the importance-weighted bound; 0 leaves it out
-  int64_t importance_images = 0;  ///< images for it, chosen at random; 0 takes all
+  int64_t importance_images = 0;  ///< images that tell its gain, chosen at random; 0 takes all
   int64_t batch_size = 500;
   uint64_t seed = 1;
 };

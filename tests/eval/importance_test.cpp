@@ -55,7 +55,7 @@ TEST(Importance, ManyDrawsGiveTheEvidence) {
   EXPECT_GT((one - truth).abs().max().item<double>(), 0.5);
 }
 
-TEST(Importance, APartOfTheImagesIsChosenAtRandom) {
+TEST(Importance, APartOfTheImagesTellsTheGainOfAll) {
   Vae model = narrow_model();
   ImageSet set;
   set.pixels = random_pixels(400);
@@ -63,6 +63,7 @@ TEST(Importance, APartOfTheImagesIsChosenAtRandom) {
   set.labels = torch::empty({400, 0}, torch::kInt64);
   EvaluationOptions options;
   options.importance = 50;
+  options.samples = 50;  // a single draw is noisy in a model that was not trained
   const Evaluation whole = evaluate(model, set, {}, "test", options);
   EXPECT_EQ(whole.importance_images, 400);
   options.importance_images = 100;
@@ -71,11 +72,11 @@ TEST(Importance, APartOfTheImagesIsChosenAtRandom) {
   EXPECT_EQ(part.count, 400);
   EXPECT_EQ(part.elbo, whole.elbo);
   EXPECT_NE(*part.importance_bound, *whole.importance_bound);
-  EXPECT_NEAR(*part.importance_bound, *whole.importance_bound, 4 * *part.importance_standard_error);
-  // A prefix would hold black images alone, which are all alike.
-  // A quarter of the images doubles the error, which is itself uncertain by some 7 %.
-  EXPECT_NEAR(*part.importance_standard_error, 2 * *whole.importance_standard_error,
-              0.4 * *whole.importance_standard_error);
+  // Black images are far from random ones; a hundred images by themselves would be this far off.
+  const double by_themselves = 2 * *whole.importance_standard_error;
+  EXPECT_NEAR(*part.importance_bound, *whole.importance_bound, 0.5 * by_themselves);
+  EXPECT_GE(*part.importance_standard_error, part.standard_error);
+  EXPECT_LT(*part.importance_standard_error, by_themselves);
 }
 
 }  // namespace
