@@ -98,8 +98,9 @@ void add_eval_command(CLI::App& program) {
                        "Also the importance-weighted bound, with so many draws an image")
           ->check(CLI::Range(1, 1000000));
   command
-      ->add_option("--importance-images", arguments->evaluation.importance_images,
-                   "That bound's gain from so many images of the split, chosen at random; else from all")
+      ->add_option(
+          "--importance-images", arguments->evaluation.importance_images,
+          "That bound's gain from so many images of the split, chosen at random; else from all")
       ->check(CLI::Range(1, 1000000000))
       ->needs(importance);
   command->add_option("--seed", arguments->seed, "Seed of the draws and of the judge")
