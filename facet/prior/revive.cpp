@@ -9,8 +9,8 @@ namespace {
 /// A component with fewer images than this is not worth two.
 constexpr double smallest_divisible = 20.0;
 /// How far each half steps from the old mean, in the component's deviations and over all dimensions
-/// together: half a nat away from the images, whatever D is. A step in every dimension would put
-/// both halves tens of nats off where D is large, and one component that was not divided would take
+/// together: half a nat away from the images, whatever D is. Half a deviation in every dimension
+/// would put both halves 8 nats off at D = 64, and one component that was not divided would take
 /// all.
 constexpr double step_apart = 1.0;
 

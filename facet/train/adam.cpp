@@ -101,20 +101,23 @@ Adam::Range Adam::range_of(const torch::nn::Module& part) const {
   return range;
 }
 
-void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm) {
+void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+                bool decays) {
   torch::NoGradGuard no_gradient;
+  AdamOptions options = options_;
+  if (!decays) options.weight_decay = 0;
   const auto part = [&](const torch::Tensor& flat) {
     return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
   };
   AdamMoments moments{part(moments_.first), part(moments_.second)};
   if (cuda::takes(parameters_)) {
-    const auto& [beta1, beta2, epsilon, largest_norm, weight_decay] = options_;
+    const auto& [beta1, beta2, epsilon, largest_norm, weight_decay] = options;
     return cuda::adam_step(
         part(parameters_), part(gradients_), moments.first, moments.second, part(shadow_),
         {beta1, beta2, epsilon, largest_norm, weight_decay, learning_rate, steps_, norm});
   }
   if (shortens()) part(gradients_).mul_((options_.largest_gradient_norm / norm).clamp_max(1.0));
-  adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options_);
+  adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options);
 }
 
 torch::Tensor Adam::in_order(const torch::Tensor& flat) const {

@@ -51,7 +51,9 @@ class Adam {
   /// than largest_gradient_norm is shortened to it; `norm` is gradient_norm(), and is not looked at
   /// where that is 0.
   void begin_step() { steps_ += 1; }
-  void move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm);
+  /// Weight decay is for weights: without `decays` there is none.
+  void move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+            bool decays = true);
   bool shortens() const { return options_.largest_gradient_norm > 0; }
 
   /// For checkpoints: steps taken and the running moments, flat.

@@ -12,10 +12,11 @@ std::string tensor_name(size_t index) { return fmt::format("average.{}", index);
 
 }  // namespace
 
-WeightAverage::WeightAverage(Adam& adam, FactorialMixture& prior, double decay)
+WeightAverage::WeightAverage(Adam& adam, FactorialMixture* prior, double decay)
     : adam_(adam), share_(1.0 - std::pow(decay, static_cast<double>(stride))) {
   live_.push_back(adam.parameters());
-  for (FactorPosterior& posterior : prior.posteriors)
+  for (const FactorPosterior& posterior :
+       prior ? prior->posteriors : std::vector<FactorPosterior>())
     for (const torch::Tensor& tensor :
          {posterior.components.log_alpha, posterior.components.alpha, posterior.components.alpha_mu,
           posterior.components.alpha_mu2, posterior.counts})

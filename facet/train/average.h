@@ -21,8 +21,9 @@ class WeightAverage {
   static constexpr int64_t stride = 8;
 
   /// A mean in which a step's weights count `decay` times as much after another step. The optimizer
-  /// and the prior are used, not owned, and their tensors must stay where they are.
-  WeightAverage(Adam& adam, FactorialMixture& prior, double decay);
+  /// and the prior, which may be null and is then not averaged, are used, not owned, and their
+  /// tensors must stay where they are.
+  WeightAverage(Adam& adam, FactorialMixture* prior, double decay);
 
   /// Begins anew with what there is now.
   void start();

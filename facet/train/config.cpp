@@ -68,11 +68,12 @@ void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("adam", adam, "The networks' optimizer.");
   visitor.option("average_decay", average_decay,
                  "Evaluations and the model file take a running mean of weights and prior over the "
-                 "joint steps, in which a step counts this much less after another one; 0 takes "
-                 "the last step's.",
-                 between(0, 1));
+                 "joint steps, in which a step's share is multiplied by this after each further "
+                 "one; 0 takes the last step's.",
+                 between(0, 0.99999));
   visitor.option("input_noise", input_noise,
-                 "Deviation of the noise on what the encoder sees in training, in units of x.",
+                 "Deviation of the noise, in units of x, on images as the encoder sees them when "
+                 "their bound is raised.",
                  at_least(0));
   visitor.option("step_size", step_size, "The natural-gradient steps' size.");
   visitor.option("log_every", log_every, "Steps that one line of metrics averages.", at_least(1));

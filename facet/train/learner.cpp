@@ -52,9 +52,17 @@ std::vector<torch::Tensor> weights_of_values(const Config& config, const torch::
   return weights;
 }
 
-/// An Error where there are steps of phase 2 for a prior that has no such phase.
-void require_phases(const Config& config) {
+/// An Error where there are steps of phase 2 for a prior that has no such phase, or fewer images
+/// than it begins with.
+void require_start(const Config& config, int64_t images) {
   const std::string& prior = config.model.prior;
+  const int64_t components = config.model.factors.front().components;
+  if (prior == "vamp" && components > images)
+    throw Error({.doing = "training with",
+                 .object = "model.prior vamp",
+                 .found = fmt::format("{} components and {} images", components, images),
+                 .expected = "at least as many images",
+                 .cause = "each component begins at an image of its own"});
   if ((prior == "normal" || prior == "vamp") && config.train.initialise.steps > 0)
     throw Error({.doing = "training with",
                  .object = fmt::format("model.prior {}", prior),
@@ -88,7 +96,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
       graphs_(device) {
-  require_phases(config_);
+  require_start(config_, images_.count());
   if (device.is_cuda()) choose_precision();
   using Moves = NamedPriorOptimizer::Moves;
   const Moves moves = config_.model.prior == "points" ? Moves::points : Moves::posterior;
@@ -97,7 +105,8 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       named_.try_emplace(model_->prior.factors[i].name, model_->prior.posteriors[i],
                          config_.train.adam, moves);
   if (config_.train.average_decay > 0)
-    average_.emplace(adam_, model_->prior, config_.train.average_decay);
+    average_.emplace(adam_, model_->pseudo_inputs() ? nullptr : &model_->prior,
+                     config_.train.average_decay);
 }
 
 bool Learner::moves_by_gradient(size_t factor, bool supervised) const {
@@ -207,7 +216,8 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, T
     trace.number = norm + trace.loss;
   });
   adam_.move(adam_.range_of(model_->encoder()), rate, norm);
-  if (model_->pseudo_inputs()) adam_.move(adam_.range_of(*model_->pseudo_inputs()), rate, norm);
+  if (model_->pseudo_inputs())
+    adam_.move(adam_.range_of(*model_->pseudo_inputs()), rate, norm, false);
   for (auto& [name, tensor] : trail) tensor = tensor.detach();
   trace.tensors = std::move(trail);
   return norm;
@@ -347,10 +357,7 @@ void Learner::move_components(const torch::Tensor& x, const torch::Tensor& label
     else
       moves[i] = config_.model.bayesian();
   }
-  if (model_->pseudo_inputs()) {
-    const FactorParameters moved = model_->pseudo_components();
-    prior.posteriors.front().assign(FactorPosterior::from_mean(moved.components, moved.counts));
-  }
+  if (model_->pseudo_inputs()) encode_pseudo_inputs();
   if (!config_.model.bayesian()) return;
   const Encoding moved = model_->encode(x);
   natural_gradient_update(prior, moved.mean, moved.log_variance, labels,
@@ -360,6 +367,19 @@ void Learner::move_components(const torch::Tensor& x, const torch::Tensor& label
 NaturalGradient Learner::natural_gradient(int64_t batch) const {
   return {static_cast<double>(images_.count()) / static_cast<double>(batch),
           table_.slots().step_size};
+}
+
+void Learner::encode_pseudo_inputs() {
+  torch::NoGradGuard no_gradient;
+  const FactorParameters encoded = model_->pseudo_components();
+  model_->prior.posteriors.front().assign(
+      FactorPosterior::from_mean(encoded.components, encoded.counts));
+}
+
+void Learner::swap_average() {
+  if (!average_) return;
+  average_->swap();
+  if (model_->pseudo_inputs()) encode_pseudo_inputs();
 }
 
 void Learner::settle_components() {
@@ -375,7 +395,7 @@ void Learner::settle_components() {
 
 void Learner::revive_components(int64_t step) {
   const JointOptions& joint = config_.train.joint;
-  if (!config_.model.bayesian() || joint.revive_every == 0 || step == 0 ||
+  if (!config_.model.bayesian() || joint.revive_every == 0 || step <= joint.hold_steps ||
       step % joint.revive_every != 0 || 4 * step > 3 * joint.steps)
     return;
   const Key key =
@@ -441,7 +461,7 @@ void Learner::place_components() {
   if (config_.model.prior == "vamp") {
     const torch::Tensor order = permutation(key_.fold("components"), images_.count());
     const int64_t count = model_->prior.factors.front().components;
-    const torch::Tensor chosen = order.narrow(0, 0, std::min(count, images_.count()));
+    const torch::Tensor chosen = order.narrow(0, 0, count);
     model_->pseudo_inputs()->start_at(images_.draw(chosen, key_.fold("pseudo-inputs")));
     return;
   }

@@ -56,6 +56,8 @@ class Learner {
   NamedOptimizers& named() { return named_; }
   /// Null where the config asks for none.
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
+  /// Exchanges the model's numbers for their running means, or back, where there are such.
+  void swap_average();
   /// Of the metrics line under way (train/metrics.h).
   torch::Tensor& sums() { return sums_; }
 
@@ -85,6 +87,8 @@ class Learner {
   /// Gives a prior that has no posterior of its own its form: what phase 3 begins with.
   void settle_components();
   void update_average(int64_t step);
+  /// A VampPrior's components become the present encodings of its pseudo-inputs.
+  void encode_pseudo_inputs();
   bool is_named(size_t factor) const { return label_columns_[factor] >= 0; }
   /// Whether a factor's components move by Adam in a step.
   bool moves_by_gradient(size_t factor, bool supervised) const;

@@ -129,7 +129,7 @@ void Trainer::swap_average() {
   const bool begun = progress_.phase == Phase::done
                          ? options_.joint.steps > 0
                          : progress_.phase == Phase::joint && progress_.step > 0;
-  if (begun && learner_.average()) learner_.average()->swap();
+  if (begun) learner_.swap_average();
 }
 
 void Trainer::evaluate_valid(const StepReport& report) {

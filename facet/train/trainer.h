@@ -62,7 +62,7 @@ class Trainer {
   std::string position_text() const;
   void log(const StepReport& report);
   void evaluate_valid(const StepReport& report);
-  /// Exchanges the model's numbers for their running means, or back, where there are such.
+  /// Learner::swap_average(), once there is something to average.
   void swap_average();
   void save();
 

@@ -144,6 +144,18 @@ TEST(Bound, IsReconstructionLessBothDivergences) {
   EXPECT_FALSE(torch::equal(z, terms.encoding.mean));
 }
 
+TEST(Bound, ReconstructsTheImageWhateverTheEncoderSees) {
+  const auto model = tiny_model(Key(7));
+  model->to(torch::kFloat64);
+  const torch::Tensor x = tiny_images(Key(8), 5), seen = x + 0.2 * normal64(Key(10), x.sizes());
+  const BoundTerms terms =
+      bound_terms(*model, std::vector<FactorParameters>(2), x, seen, {}, Key(9));
+  EXPECT_TRUE(torch::equal(terms.encoding.mean, model->encode(seen).mean));
+  EXPECT_TRUE(torch::equal(
+      terms.reconstruction,
+      model->likelihood().log_density(x, model->decode(terms.encoding.sample(Key(9))))));
+}
+
 TEST(Bound, OfFloat32NetworksHasAFloat64Prior) {
   const auto model = tiny_model(Key(7));
   const BoundTerms terms =

@@ -48,7 +48,7 @@ TEST(WeightAverage, IsTheDecayingMeanOfWhatItSaw) {
   torch::nn::Linear module(2, 1);
   Adam adam(*module, {});
   FactorialMixture prior({{"only", 2, 3}}, {});
-  WeightAverage average(adam, prior, 0.9);
+  WeightAverage average(adam, &prior, 0.9);
   const torch::Tensor weight = module->weight.detach();
   weight.fill_(1.0);
   prior.posteriors[0].counts.fill_(10.0);

@@ -92,7 +92,10 @@ TEST(ComparisonPriors, PointEstimatesMoveAndStayPoints) {
 
 TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   const TemporaryFolder folder;
-  const auto model = trained(comparison_config("vamp", 6), {folder.path() / "run"});
+  Config config = comparison_config("vamp", 6);
+  config.train.average_decay = 0.9;  // of averaged images, by the averaged encoder
+  config.train.adam.weight_decay = 0.1;
+  const auto model = trained(config, {folder.path() / "run"});
   torch::NoGradGuard no_gradient;
   const FactorParameters encoded = model->pseudo_components();
   const NormalGamma mean = model->prior.posteriors[0].mean();
@@ -131,6 +134,8 @@ TEST(ComparisonPriors, ConfigsThatCannotBeAreRefusedInOneLine) {
   Config phase = comparison_config("vamp", 3);
   phase.train.initialise.steps = 10;
   EXPECT_NE(start(phase).find("train.initialise.steps at 0"), std::string::npos);
+  EXPECT_NE(start(comparison_config("vamp", 500)).find("500 components and 240 images"),
+            std::string::npos);
   Config two = comparison_config("vamp", 3);
   two.model.factors.push_back({"other", 3, 4});
   EXPECT_NE(start(two).find("a single one"), std::string::npos);

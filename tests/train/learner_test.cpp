@@ -82,6 +82,22 @@ TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
   EXPECT_GT(planner.plan(Phase::initialise, 0).step_size, 0.0);
 }
 
+TEST(Learner, HeldMixturesStayWherePhase2HasPutThem) {
+  Config config = small_config();
+  config.data.label_fraction = 0;
+  config.train.joint.hold_steps = 3;
+  config.train.joint.revive_every = 1;
+  const TemporaryFolder folder;
+  Trainer trainer(config, portraits(), {folder.path() / "run"}, torch::kCPU, false, {});
+  trainer.place_components();
+  const auto natural = [&] { return trainer.model().prior.posteriors[1].components.alpha.clone(); };
+  const torch::Tensor placed = natural();
+  for (int i = 0; i < 3; ++i) trainer.joint_step();
+  EXPECT_TRUE(torch::equal(natural(), placed));
+  trainer.joint_step();
+  EXPECT_FALSE(torch::equal(natural(), placed));
+}
+
 TEST(StepPlan, IsSupervisedWhereTheBatchHasALabel) {
   Planning planning;
   StepPlanner planner = planning.planner(false);
