@@ -1,6 +1,7 @@
 #include "facet/data/image_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>
@@ -375,7 +376,10 @@ class JpegWriter {
 
   bool write(const Image& image, std::vector<uint8_t>& interleaved) {
     constexpr int quality = 90;
-    if (setjmp(after_error_) != 0) return false;
+    if (setjmp(after_error_) != 0) {
+      buffer_ = nullptr;  // a buffer that grew is known to the library alone until the end
+      return false;
+    }
     jpeg_create_compress(&info_);
     jpeg_mem_dest(&info_, &buffer_, &size_);
     info_.image_height = static_cast<JDIMENSION>(image.height);
@@ -445,7 +449,8 @@ std::string encode_jpeg(const Image& image) {
 }
 
 void write_picture(const fs::path& path, const Image& image) {
-  const std::string ending = path.extension().string();
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), ::tolower);
   if (ending == ".jpg" || ending == ".jpeg")
     write_text(path, encode_jpeg(image), "writing a JPEG");
   else

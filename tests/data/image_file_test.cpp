@@ -149,6 +149,8 @@ TEST_F(ImageFile, AJpegIsTheSameToTheEyeAndAPngToTheBit) {
     write_picture(folder / "a.jpg", image);
     write_picture(folder / "a.png", image);
     EXPECT_EQ(read_text(folder / "a.jpg", "test"), encode_jpeg(image));
+    write_picture(folder / "A.JPG", image);
+    EXPECT_EQ(read_text(folder / "A.JPG", "test"), encode_jpeg(image));
     EXPECT_EQ(read_image(folder / "a.png").pixels, image.pixels);
   }
 }

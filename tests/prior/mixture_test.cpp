@@ -2,19 +2,18 @@
 // step is conjugate, the KL terms are what sampling says, and the start keeps components alive.
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <numbers>
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
-#include "facet/core/error.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/kmeans.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -23,15 +22,6 @@ const Hyperprior hyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.
 
 torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
   return torch::tensor(values, torch::kInt64);
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// -KL[z] - KL[r] of one factor at any responsibilities, [B].

@@ -1,15 +1,13 @@
 // The priors to compare with: each learns, keeps its form, and can be stopped and resumed.
-#include <functional>
-
 #include <gtest/gtest.h>
 
-#include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -44,15 +42,6 @@ double test_bound(Vae& model, const Config& config) {
   const ImageSet images =
       select_images(portraits(), {Split::test}, config.data, false, torch::kCPU);
   return evaluate(model, images, portraits().properties, "test", {}).elbo;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// Trained in `folder`; its bound must have grown since `early` joint steps.
