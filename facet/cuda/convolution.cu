@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(256)
   const int image_number = by_image(number), rest = number - image_number * by_image.divisor;
   const int row = by_width(rest), column = rest - row * static_cast<int>(by_width.divisor);
   const int taps = s.kernel * s.kernel;
-  float sum = bias[channel];
+  float sum = bias ? bias[channel] : 0.0f;
   // A transposed convolution's pixel hears every stride-th tap.
   const int step = Transposed ? s.stride : 1;
   const int from_row = Transposed ? by_stride(row + s.padding) : row * s.stride - s.padding;

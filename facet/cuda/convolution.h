@@ -94,10 +94,10 @@ void unfold(Operand operand, const ConvolutionSizes& sizes, const View& x, void*
 /// channels_out * taps channels.
 void unfold_transposed(Operand operand, const ConvolutionSizes& sizes, const View& y, void* patches,
                        int pitch, cudaStream_t stream);
-/// y = bias + the sums of products[pixel of x][channel of y, tap], float32.
+/// y = bias, where it is not null, + the sums of products[pixel of x][channel of y, tap], float32.
 void fold(const ConvolutionSizes& sizes, const float* products, int pitch, const float* bias,
           const View& y, cudaStream_t stream);
-/// x = bias + the sums of products[pixel of y][tap, channel of x], float32.
+/// x = bias, where it is not null, + the sums of products[pixel of y][tap, channel of x], float32.
 void fold_transposed(const ConvolutionSizes& sizes, const float* products, int pitch,
                      const float* bias, const View& x, cudaStream_t stream);
 

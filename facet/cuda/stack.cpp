@@ -277,13 +277,13 @@ struct Stack::Run : torch::autograd::Function<Run> {
              state.room.workspace(), stream);
     return state.patches;
   }
-  /// The last layer, whose images have few channels: its weights, filled up.
-  static torch::Tensor convolve_to_image(const State& state, const ConvolutionSizes& sizes,
-                                         const View& from, const Finish& finish,
-                                         cudaStream_t stream) {
-    const bool transposed = state.layers.back().kind == Kind::transposed;
+  /// To images of few channels, by layer i's weights or transposed ones: the last layer's way
+  /// forward, and the first one's way back. Gives the weights, filled up.
+  static torch::Tensor convolve_to_image(const State& state, size_t i, bool transposed,
+                                         const ConvolutionSizes& sizes, const View& from,
+                                         const Finish& finish, cudaStream_t stream) {
     const Patches patches = patches_of(sizes, transposed);
-    const torch::Tensor filled = state.filled_weights(state.layers.size() - 1, patches, stream);
+    const torch::Tensor filled = state.filled_weights(i, patches, stream);
     const torch::Tensor products = state.memory(patches.elements(), torch::kFloat32);
     Finish to_products;
     to_products.out = patches.view(products);
@@ -328,7 +328,8 @@ struct Stack::Run : torch::autograd::Function<Run> {
       if (state.of_images(i)) {
         saved.back() = convolve_image(state, sizes, input, finish, stream);
       } else if (state.to_images(i)) {
-        filled = convolve_to_image(state, sizes, from, finish, stream);
+        filled = convolve_to_image(state, i, layer.kind == Kind::transposed, sizes, from, finish,
+                                   stream);
       } else {
         (layer.kind == Kind::transposed ? convolve_transposed : convolve)(
             state.operand, sizes, from, state.weights(i), finish, workspace, stream);
@@ -447,10 +448,17 @@ struct Stack::Run : torch::autograd::Function<Run> {
       if (i == 0 && !input_needs_it) break;
       Finish finish;
       if (i == 0) {
-        TORCH_INTERNAL_ASSERT(layer.kind == Kind::linear, "gradients flow to vectors only");
-        input_gradient = torch::empty({batch, back.sizes.channels_in},
-                                      layer.bias.options().requires_grad(false));
+        const auto options = layer.bias.options().requires_grad(false);
+        input_gradient =
+            layer.kind == Kind::linear
+                ? torch::empty({batch, back.sizes.channels_in}, options)
+                : torch::empty({batch, layer.channels_in, layer.height_in, layer.width_in},
+                               options);
         finish.out = view_of(input_gradient);
+        if (back.of_images) {
+          convolve_to_image(state, i, true, back.sizes, back.gradient, finish, main.stream());
+          break;
+        }
       } else {
         current = state.memory(batch * layer.channels_in * layer.height_in * layer.width_in,
                                state.type());

@@ -140,6 +140,9 @@ void Vae::accelerate(const Shadows& shadows) {
 void Vae::begin_gradients() {
   encoder_->stack()->begin_gradients();
   decoder_->stack()->begin_gradients();
+  if (!pseudo_inputs_) return;
+  // LibTorch adds up theirs.
+  for (torch::Tensor& parameter : pseudo_inputs_->parameters()) parameter.mutable_grad().zero_();
 }
 
 void Vae::finish_gradients() {

@@ -39,6 +39,11 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
   visitor.option("augment_labelled", augment_labelled,
                  "Move, stretch, soften and light the images of that labelled batch at random.");
+  visitor.option("asked_weight", asked_weight,
+                 "Weight of the cross-entropy of what the encoder sees in images drawn from the "
+                 "model with named factors at random values: samples learn to show what they are "
+                 "asked for. Counts while label_weight is positive; 0 for never.",
+                 at_least(0));
   visitor.option("named_rate", named_rate,
                  "Learning rate of components that move by gradients (named factors', and those of "
                  "the prior 'points'), in multiples of the networks'.",

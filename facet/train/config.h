@@ -40,6 +40,7 @@ struct JointOptions {
   Schedule label_weight{1000.0, 1000.0, 0, "linear"};
   int64_t labelled_batch = 0;
   bool augment_labelled = true;
+  double asked_weight = 0.0;
   double named_rate = 30.0;
   double balance = 0.5;
   int64_t revive_every = 0;

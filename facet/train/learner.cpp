@@ -10,6 +10,7 @@
 #include "facet/prior/initialise.h"
 #include "facet/prior/revive.h"
 #include "facet/prior/untangle.h"
+#include "facet/train/asking.h"
 #include "facet/train/naming.h"
 
 namespace facet {
@@ -188,7 +189,6 @@ std::optional<std::string> Learner::find_not_finite() const {
 void Learner::choose_precision() {
   at::globalContext().setAllowTF32CuDNN(false);  // fp32 means float32, where LibTorch convolves
   if (config_.train.precision == "fp32" || !cuda::takes_stacks(device_)) return;
-  if (config_.model.prior == "vamp") return;  // our kernels send no gradient to an image
   model_->accelerate(
       config_.train.precision == "bf16"
           ? [this](const torch::Tensor& parameter) { return adam_.shadow_of(parameter); }
@@ -295,6 +295,30 @@ torch::Tensor Learner::labelled_batch_loss(const std::vector<FactorParameters>& 
   return label_loss(factors, labels, value_weights_);
 }
 
+torch::Tensor Learner::asked_loss() {
+  const StepSlots& slots = table_.slots();
+  const Key key = key_.fold("asked").at(slots.step);
+  const LatentSample asked = ask(key, model_->prior, slots.images.size(0));
+  const torch::Tensor output = model_->decode(asked.z);
+  const torch::Tensor mean = model_->likelihood().mean(output);
+  // With the pixels' noise, so that no pattern too faint for an eye can be the message.
+  const torch::Tensor noise = standard_normal(key.fold("pixels"), mean.sizes(), mean.options());
+  const Encoding encoding =
+      model_->encode(mean + model_->likelihood().deviation(output).detach() * noise);
+  const auto blocks = model_->prior.split(encoding.mean, encoding.variance());
+  std::vector<FactorTerms> factors(blocks.size());
+  std::vector<torch::Tensor> value_weights(blocks.size());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (!is_named(i)) continue;
+    const FactorPosterior& posterior = model_->prior.posteriors[i];
+    // Values were asked for equally often, however rare they are.
+    value_weights[i] = torch::ones_like(posterior.counts);
+    factors[i] = factor_terms(blocks[i], {posterior.mean(), value_weights[i]},
+                              labels_of_factor(asked.components, i));
+  }
+  return label_loss(factors, asked.components, value_weights);
+}
+
 torch::Tensor Learner::joint_loss(const BoundTerms& terms,
                                   const std::vector<FactorParameters>& parameters,
                                   const torch::Tensor& labels, bool supervised) {
@@ -304,6 +328,8 @@ torch::Tensor Learner::joint_loss(const BoundTerms& terms,
   torch::Tensor loss = batch_loss(terms, labels, {slots.kl_weight, label_weight, value_weights_});
   if (!supervised) return loss;
   if (labelled_) loss = loss + slots.label_weight * labelled_batch_loss(parameters);
+  if (config_.train.joint.asked_weight > 0)
+    loss = loss + config_.train.joint.asked_weight * asked_loss();
   if (!config_.model.bayesian()) return loss;
   // The hyperprior's lines matter for parameters that move by first-order gradients.
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -1,6 +1,6 @@
 // Networks on the kernels of cuda/stack.h against the same networks in LibTorch's float32: outputs,
-// gradients of the parameters and of the latent vector, for the paper's two networks and for sizes
-// that fit no tile.
+// gradients of the parameters, of the images and of the latent vector, for the paper's two networks
+// and for sizes that fit no tile.
 #include <gtest/gtest.h>
 
 #include "facet/model/vae.h"
@@ -47,7 +47,7 @@ double distance(const torch::Tensor& a, const torch::Tensor& b) {
 }
 
 struct Pass {
-  torch::Tensor head, output, z_gradient;
+  torch::Tensor head, output, x_gradient, z_gradient;
   std::vector<std::pair<std::string, torch::Tensor>> gradients;
 };
 
@@ -56,9 +56,10 @@ Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times)
   Pass result;
   if (model.accelerated()) model.begin_gradients();
   torch::Tensor loss;
-  torch::Tensor leaf = z.detach().clone().requires_grad_();
+  const torch::Tensor image = x.detach().clone().requires_grad_();
+  const torch::Tensor leaf = z.detach().clone().requires_grad_();
   for (int i = 0; i < times; ++i) {
-    const Encoding encoding = model.encode(x);
+    const Encoding encoding = model.encode(image);
     result.head = torch::cat({encoding.mean, encoding.log_variance}, 1).detach();
     result.output = model.decode(leaf);
     const torch::Tensor one = model.likelihood().log_density(x, result.output).mean() -
@@ -68,6 +69,7 @@ Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times)
   loss.backward();
   if (model.accelerated()) model.finish_gradients();
   result.output = result.output.detach();
+  result.x_gradient = image.grad();
   result.z_gradient = leaf.grad();
   for (const auto& parameter : model.named_parameters())
     result.gradients.emplace_back(parameter.key(), parameter.value().grad().clone());
@@ -108,6 +110,7 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
       const double allowed = bf16 ? 4e-2 : 4e-3, allowed_gradient = bf16 ? 0.3 : 0.1;
       EXPECT_LT(distance(found.head, expected.head), allowed);
       EXPECT_LT(distance(found.output, expected.output), allowed);
+      EXPECT_LT(distance(found.x_gradient, expected.x_gradient), allowed_gradient);
       EXPECT_LT(distance(found.z_gradient, expected.z_gradient), allowed_gradient);
       for (size_t i = 0; i < expected.gradients.size(); ++i)
         EXPECT_LT(distance(found.gradients[i].second, expected.gradients[i].second),

@@ -7,6 +7,7 @@
 #include "facet/core/error.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
+#include "facet/train/asking.h"
 #include "facet/train/named_prior.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
@@ -221,12 +222,68 @@ TEST(SemiSupervised, AFewLabelsTeachEveryStep) {
   EXPECT_GT(label_log_likelihood(8), 0.75 * label_log_likelihood(0));  // both are negative
 }
 
+TEST(SemiSupervised, SamplesLearnToShowWhatTheyAreAskedFor) {
+  TemporaryFolder folder;
+  Config config = small_config();
+  config.model.factors[0] = {"glasses", 2, 2, "glasses", {}};
+  config.train.joint.label_weight = {100, 100, 0, "linear"};
+  config.train.joint.steps = 200;
+  const Pack pack = make_portraits(config.data.portraits);
+  const auto seen_log_likelihood = [&](double asked_weight) {
+    config.train.joint.asked_weight = asked_weight;
+    Trainer trainer(config, pack, {folder / std::to_string(asked_weight)}, torch::kCPU, false, {});
+    EXPECT_TRUE(trainer.run());
+    torch::NoGradGuard no_gradient;
+    Vae& model = trainer.model();
+    const LatentSample asked = ask(Key(5), model.prior, 400);
+    const Encoding encoding = model.encode(model.likelihood().mean(model.decode(asked.z)));
+    const auto blocks = model.prior.split(encoding.mean, encoding.variance());
+    return factor_terms(blocks[0], model.prior.posteriors[0], asked.components.select(1, 0))
+        .label_log_likelihood.mean()
+        .item<double>();
+  };
+  EXPECT_GT(seen_log_likelihood(100), 0.5 * seen_log_likelihood(0));  // both are negative
+}
+
+TEST(SemiSupervised, AskedLatentsComeFromThePriorWithEvenValues) {
+  const auto numbers = [](std::vector<double> values) {
+    return torch::tensor(values, torch::kFloat64);
+  };
+  FactorialMixture prior({{"glasses", 2, 1, "glasses", {}}, {"free", 3, 1, "", {}}}, {});
+  const auto posterior = [&](const torch::Tensor& m, const torch::Tensor& counts) {
+    const torch::Tensor mean = m.unsqueeze(1), one = torch::ones_like(mean);
+    return FactorPosterior::from_mean({mean, 4 * one, 50 * one, 10 * one}, counts);
+  };
+  prior.posteriors[0] = posterior(numbers({-3, 3}), numbers({90, 10}));
+  prior.posteriors[1] = posterior(numbers({0, 10, 20}), numbers({50, 30, 20}));
+  const int64_t count = 20000;
+  const LatentSample asked = ask(Key(6), prior, count);
+  const auto share = [&](int64_t factor, int64_t component) {
+    return asked.components.select(1, factor).eq(component).to(torch::kFloat64).mean();
+  };
+  EXPECT_NEAR(share(0, 1).item<double>(), 0.5, 0.02);  // however rare glasses are
+  EXPECT_NEAR(share(1, 0).item<double>(), 0.5, 0.02);
+  EXPECT_NEAR(share(1, 1).item<double>(), 0.3, 0.02);
+  EXPECT_NEAR(share(1, 2).item<double>(), 0.2, 0.02);
+  const torch::Tensor centres =
+      torch::stack({numbers({-3, 3}).index_select(0, asked.components.select(1, 0)),
+                    numbers({0, 10, 20}).index_select(0, asked.components.select(1, 1))},
+                   1);
+  const torch::Tensor offsets = asked.z - centres;
+  // eq:z-t-dist's squared scale: (4 + 1) / 4 * 10 / 50.
+  for (int64_t i : {0, 1}) {
+    EXPECT_NEAR(offsets.select(1, i).mean().item<double>(), 0.0, 0.02);
+    EXPECT_NEAR(offsets.select(1, i).square().mean().item<double>(), 0.25, 0.01);
+  }
+}
+
 TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   TemporaryFolder folder;
   Config config = small_config();
   config.model.factors[1].components = 12;
   config.train.initialise.images = 8;  // components without any of these are dead
   config.train.joint.labelled_batch = 4;
+  config.train.joint.asked_weight = 50;
   config.train.joint.revive_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
   Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
