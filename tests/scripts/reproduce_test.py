@@ -121,6 +121,33 @@ class Reproduce(unittest.TestCase):
         self.assertIn("mnist-nothing", ended.stderr)
 
 
+def leaves(group, key=""):
+    for name, value in group.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{key}{name}.")
+        else:
+            yield key + name, value
+
+
+class Published(unittest.TestCase):
+    def test_results_are_of_the_configs_that_lie_beside_them(self):
+        """A row that was run before its config changed has to be run again."""
+        reproduce = load("reproduce")
+        checked = 0
+        for row in reproduce.ROWS:
+            for part in row.parts:
+                config = reproduce.read_config(reproduce.ROOT / part.config)
+                for setting in part.settings:
+                    reproduce.apply_setting(config, setting)
+                varied = {vary.split("=")[0] for vary in part.vary} | {"model.factors"}
+                expected = {key: value for key, value in leaves(config) if key not in varied}
+                for place in (reproduce.ROOT / "results" / row.name / part.name).glob("*/config.json"):
+                    stored = dict(leaves(json.loads(place.read_text())))
+                    self.assertEqual({key: stored.get(key) for key in expected}, expected, place)
+                    checked += 1
+        self.assertGreater(checked, 0)
+
+
 class Thinning(unittest.TestCase):
     def test_metrics_keep_evaluations_and_the_last_line(self):
         reproduce = load("reproduce")
