@@ -44,7 +44,7 @@ void ModelOptions::visit(OptionVisitor& visitor) {
       "'mixture', the factorial mixture with a posterior of its parameters; or one to "
       "compare it with: 'normal' is N(0, I), 'points' has the mixtures' parameters as "
       "point estimates that move by gradients (VaDE), 'vamp' has the encodings of learned "
-      "images as components (VampPrior; computes in float32).",
+      "images as components (VampPrior).",
       one_of({"mixture", "normal", "points", "vamp"}));
   visitor.option("hyperprior", hyperprior, "Priors on the mixtures' parameters.");
 }

@@ -10,9 +10,15 @@
 
 namespace facet {
 
-/// Draws that a recorded step can make anew. All values of a named factor are equally likely, a
-/// free factor's components are drawn from E[pi]. A block is Gaussian with the scale of its
-/// component's Student-t (eq:z-t-dist), which it comes close to where a component holds images.
+/// All values of a named factor are equally likely, a free factor's components are drawn from
+/// E[pi]. A block is Gaussian with the scale of its component's Student-t (eq:z-t-dist), which it
+/// comes close to where a component holds images. Unlike those of `sample_latents`, whose
+/// generators are on the host, these draws can be recorded.
 LatentSample ask(const Key& key, const FactorialMixture& prior, int64_t count);
+
+/// The cross-entropy between the values asked for and those that the encoder sees in the images, a
+/// mean over `count` of them, summed over named factors. Gradients flow to decoder and encoder; the
+/// mixtures are constants.
+torch::Tensor asked_loss(Vae& model, const Key& key, int64_t count);
 
 }  // namespace facet

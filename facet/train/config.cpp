@@ -25,11 +25,12 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 
 void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("steps", steps, "Steps of networks and mixtures together.", at_least(0));
-  visitor.option("hold_steps", hold_steps,
-                 "The first steps, in which natural gradients leave the mixtures where phase 2 has "
-                 "put them: untangled coordinates begin with wrong variances, and components die "
-                 "before the encoder has found the right ones.",
-                 at_least(0));
+  visitor.option(
+      "hold_steps", hold_steps,
+      "The first steps, in which natural gradients leave free factors' mixtures where "
+      "phase 2 has put them: untangled coordinates begin with wrong variances, and components die "
+      "before the encoder has found the right ones.",
+      at_least(0));
   visitor.option("kl_weight", kl_weight, "Weight of KL[z]; 1 is the bound itself.");
   visitor.option("label_weight", label_weight,
                  "Delta, the weight of the cross-entropy of named factors' labels.");
@@ -39,11 +40,12 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
   visitor.option("augment_labelled", augment_labelled,
                  "Move, stretch, soften and light the images of that labelled batch at random.");
-  visitor.option("asked_weight", asked_weight,
-                 "Weight of the cross-entropy of what the encoder sees in images drawn from the "
-                 "model with named factors at random values: samples learn to show what they are "
-                 "asked for. Counts while label_weight is positive; 0 for never.",
-                 at_least(0));
+  visitor.option(
+      "asked_weight", asked_weight,
+      "Weight of the cross-entropy of what the encoder sees in images drawn from the "
+      "model with named factors at random values: samples learn to show what they are "
+      "asked for. In steps that have labels, while label_weight is positive; 0 for never.",
+      at_least(0));
   visitor.option("named_rate", named_rate,
                  "Learning rate of components that move by gradients (named factors', and those of "
                  "the prior 'points'), in multiples of the networks'.",

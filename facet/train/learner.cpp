@@ -295,30 +295,6 @@ torch::Tensor Learner::labelled_batch_loss(const std::vector<FactorParameters>& 
   return label_loss(factors, labels, value_weights_);
 }
 
-torch::Tensor Learner::asked_loss() {
-  const StepSlots& slots = table_.slots();
-  const Key key = key_.fold("asked").at(slots.step);
-  const LatentSample asked = ask(key, model_->prior, slots.images.size(0));
-  const torch::Tensor output = model_->decode(asked.z);
-  const torch::Tensor mean = model_->likelihood().mean(output);
-  // With the pixels' noise, so that no pattern too faint for an eye can be the message.
-  const torch::Tensor noise = standard_normal(key.fold("pixels"), mean.sizes(), mean.options());
-  const Encoding encoding =
-      model_->encode(mean + model_->likelihood().deviation(output).detach() * noise);
-  const auto blocks = model_->prior.split(encoding.mean, encoding.variance());
-  std::vector<FactorTerms> factors(blocks.size());
-  std::vector<torch::Tensor> value_weights(blocks.size());
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (!is_named(i)) continue;
-    const FactorPosterior& posterior = model_->prior.posteriors[i];
-    // Values were asked for equally often, however rare they are.
-    value_weights[i] = torch::ones_like(posterior.counts);
-    factors[i] = factor_terms(blocks[i], {posterior.mean(), value_weights[i]},
-                              labels_of_factor(asked.components, i));
-  }
-  return label_loss(factors, asked.components, value_weights);
-}
-
 torch::Tensor Learner::joint_loss(const BoundTerms& terms,
                                   const std::vector<FactorParameters>& parameters,
                                   const torch::Tensor& labels, bool supervised) {
@@ -329,7 +305,8 @@ torch::Tensor Learner::joint_loss(const BoundTerms& terms,
   if (!supervised) return loss;
   if (labelled_) loss = loss + slots.label_weight * labelled_batch_loss(parameters);
   if (config_.train.joint.asked_weight > 0)
-    loss = loss + config_.train.joint.asked_weight * asked_loss();
+    loss = loss + config_.train.joint.asked_weight *
+                      asked_loss(*model_, key_.fold("asked").at(slots.step), slots.images.size(0));
   if (!config_.model.bayesian()) return loss;
   // The hyperprior's lines matter for parameters that move by first-order gradients.
   for (size_t i = 0; i < parameters.size(); ++i) {

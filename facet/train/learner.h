@@ -81,7 +81,6 @@ class Learner {
   torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
                            const torch::Tensor& labels, bool supervised);
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
-  torch::Tensor asked_loss();
   void move_components(const torch::Tensor& x, const torch::Tensor& labels, bool supervised);
   NaturalGradient natural_gradient(int64_t batch) const;
   void revive_components(int64_t step);

@@ -6,8 +6,10 @@ to its end, leaves its small files, and its numbers reach the tables.
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -129,23 +131,61 @@ def leaves(group, key=""):
             yield key + name, value
 
 
+def defaults():
+    """Of all options, as docs/config.md has them; another test holds that page to the program."""
+    found = re.findall(r"^\| `([\w.]+)` \| `(.*?)` \|", (ROOT / "docs/config.md").read_text(), re.M)
+    return {key: json.loads(value) for key, value in found}
+
+
 class Published(unittest.TestCase):
-    def test_results_are_of_the_configs_that_lie_beside_them(self):
-        """A row that was run before its config changed has to be run again."""
+    """A row that was run before it or its config changed has to be run again, or to say in its note why not."""
+
+    def expected_config(self, reproduce, part):
+        config = reproduce.read_config(reproduce.ROOT / part.config)
+        for setting in part.settings:
+            reproduce.apply_setting(config, setting)
+        return {**defaults(), **dict(leaves(config))}
+
+    def expect_config(self, stored, expected, varied, place):
+        for key, value in leaves(stored):
+            if key not in varied and key != "model.factors":  # factors are lists: compared below
+                self.assertEqual(value, expected[key], f"{place}: {key}")
+        for factor, given in zip(stored["model"]["factors"], expected["model.factors"], strict=True):
+            for name in given.keys() - {"components"}:
+                self.assertEqual(factor[name], given[name], f"{place}: {name} of a factor")
+
+    def test_results_are_of_the_rows_and_configs_that_lie_beside_them(self):
         reproduce = load("reproduce")
         checked = 0
         for row in reproduce.ROWS:
+            folder = reproduce.ROOT / "results" / row.name
+            if not folder.exists():
+                continue
+            record = json.loads((folder / "row.json").read_text())
+            self.assertEqual((record["row"], record["what"]), (row.name, row.what))
+            self.assertEqual([(part["name"], part["title"], part["config"]) for part in record["parts"]],
+                             [(part.name, part.title, part.config) for part in row.parts])
             for part in row.parts:
-                config = reproduce.read_config(reproduce.ROOT / part.config)
-                for setting in part.settings:
-                    reproduce.apply_setting(config, setting)
-                varied = {vary.split("=")[0] for vary in part.vary} | {"model.factors"}
-                expected = {key: value for key, value in leaves(config) if key not in varied}
-                for place in (reproduce.ROOT / "results" / row.name / part.name).glob("*/config.json"):
-                    stored = dict(leaves(json.loads(place.read_text())))
-                    self.assertEqual({key: stored.get(key) for key in expected}, expected, place)
+                expected = self.expected_config(reproduce, part)
+                varied = {vary.split("=")[0] for vary in part.vary}
+                runs = list((folder / part.name).glob("*/config.json"))
+                self.assertEqual(len(runs), math.prod(len(vary.split("=")[1].split(",")) for vary in part.vary))
+                for place in runs:
+                    self.expect_config(json.loads(place.read_text()), expected, varied, place)
                     checked += 1
         self.assertGreater(checked, 0)
+
+
+class SideBySide(unittest.TestCase):
+    def test_what_succeeds_is_kept_beside_what_fails(self):
+        reproduce = load("reproduce")
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = Path(folder) / "good.json", Path(folder) / "bad.json"
+            with self.assertRaises(SystemExit) as ended:
+                reproduce.run((["sh", "-c", "echo 1; exit 3"], bad), (["echo", "2"], good))
+            self.assertEqual(ended.exception.code, 3)
+            self.assertEqual(good.read_text(), "2\n")
+            self.assertFalse(bad.exists())
 
 
 class Thinning(unittest.TestCase):

@@ -96,10 +96,13 @@ TEST(StepGraphs, PseudoInputsMoveInRecordedSteps) {
   expect_same(recorded, trained(config, pack, {.record = false}));
   config.train.joint.steps = 1;
   const NamedTensors start = trained(config, pack, {});
+  int found = 0;
   for (size_t i = 0; i < start.size(); ++i) {
     if (!start[i].first.starts_with("pseudo_inputs")) continue;
+    ++found;
     EXPECT_GT((recorded[i].second - start[i].second).abs().max().item<double>(), 1e-3);
   }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(StepGraphs, StreamedImagesGiveTheSameSteps) {

@@ -245,16 +245,35 @@ TEST(SemiSupervised, SamplesLearnToShowWhatTheyAreAskedFor) {
   EXPECT_GT(seen_log_likelihood(100), 0.5 * seen_log_likelihood(0));  // both are negative
 }
 
+TEST(SemiSupervised, WhatIsAskedForTeachesTheNetworksAlone) {
+  ModelOptions options = small_options();
+  options.factors[0].values = {"without", "with"};
+  Vae model(options, {1, 8, 8}, Key(1));
+  for (const size_t i : {0, 1})
+    model.prior.posteriors[i] =
+        Objective::initial_posterior_for_test(Key(4).fold(i), model.prior.factors[i].components);
+  const torch::Tensor before = model.prior.posteriors[0].components.alpha_mu.clone();
+  asked_loss(model, Key(7), 32).backward();
+  for (const auto& parameter : model.named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().max().item<double>(), 0.0) << parameter.key();
+  }
+  EXPECT_FALSE(model.prior.posteriors[0].components.alpha_mu.requires_grad());
+  EXPECT_TRUE(torch::equal(model.prior.posteriors[0].components.alpha_mu, before));
+}
+
 TEST(SemiSupervised, AskedLatentsComeFromThePriorWithEvenValues) {
   const auto numbers = [](std::vector<double> values) {
     return torch::tensor(values, torch::kFloat64);
   };
-  FactorialMixture prior({{"glasses", 2, 1, "glasses", {}}, {"free", 3, 1, "", {}}}, {});
+  // A third component of the named factor stands for no value.
+  FactorialMixture prior(
+      {{"glasses", 3, 1, "glasses", {"without", "with"}}, {"free", 3, 1, "", {}}}, {});
   const auto posterior = [&](const torch::Tensor& m, const torch::Tensor& counts) {
     const torch::Tensor mean = m.unsqueeze(1), one = torch::ones_like(mean);
     return FactorPosterior::from_mean({mean, 4 * one, 50 * one, 10 * one}, counts);
   };
-  prior.posteriors[0] = posterior(numbers({-3, 3}), numbers({90, 10}));
+  prior.posteriors[0] = posterior(numbers({-3, 3, 100}), numbers({90, 10, 1}));
   prior.posteriors[1] = posterior(numbers({0, 10, 20}), numbers({50, 30, 20}));
   const int64_t count = 20000;
   const LatentSample asked = ask(Key(6), prior, count);
@@ -262,11 +281,12 @@ TEST(SemiSupervised, AskedLatentsComeFromThePriorWithEvenValues) {
     return asked.components.select(1, factor).eq(component).to(torch::kFloat64).mean();
   };
   EXPECT_NEAR(share(0, 1).item<double>(), 0.5, 0.02);  // however rare glasses are
+  EXPECT_EQ(share(0, 2).item<double>(), 0.0);
   EXPECT_NEAR(share(1, 0).item<double>(), 0.5, 0.02);
   EXPECT_NEAR(share(1, 1).item<double>(), 0.3, 0.02);
   EXPECT_NEAR(share(1, 2).item<double>(), 0.2, 0.02);
   const torch::Tensor centres =
-      torch::stack({numbers({-3, 3}).index_select(0, asked.components.select(1, 0)),
+      torch::stack({numbers({-3, 3, 100}).index_select(0, asked.components.select(1, 0)),
                     numbers({0, 10, 20}).index_select(0, asked.components.select(1, 1))},
                    1);
   const torch::Tensor offsets = asked.z - centres;
