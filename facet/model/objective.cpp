@@ -46,6 +46,18 @@ torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::T
   return loss;
 }
 
+torch::Tensor label_loss(const FactorialMixture& prior, const Encoding& encoding,
+                         const std::vector<FactorParameters>& parameters,
+                         const torch::Tensor& labels,
+                         const std::vector<torch::Tensor>& value_weights) {
+  const auto blocks = prior.split(encoding.mean, encoding.variance());
+  std::vector<FactorTerms> factors(blocks.size());
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (value_weights[i].defined())
+      factors[i] = factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i));
+  return label_loss(factors, labels, value_weights);
+}
+
 namespace {
 
 /// Minus eq:elbo:a to eq:elbo:c, a mean over the images.

@@ -49,6 +49,13 @@ struct ObjectiveWeights {
 torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
                          const std::vector<torch::Tensor>& value_weights);
 
+/// The same for images of which only the cross-entropy is wanted; `parameters[i]` are those of a
+/// named factor, which has value weights.
+torch::Tensor label_loss(const FactorialMixture& prior, const Encoding& encoding,
+                         const std::vector<FactorParameters>& parameters,
+                         const torch::Tensor& labels,
+                         const std::vector<torch::Tensor>& value_weights);
+
 /// What training minimises for a batch: minus eq:elbo:a to eq:elbo:c and the cross-entropy of
 /// eq:semi-sup, a mean over the images.
 torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,

@@ -61,17 +61,15 @@ torch::Tensor asked_loss(Vae& model, const Key& key, int64_t count) {
   const torch::Tensor output = model.decode(asked.z);
   const Encoding encoding =
       model.encode(drawn_pixels(model.likelihood(), key.fold("pixels"), output));
-  const auto blocks = prior.split(encoding.mean, encoding.variance());
-  std::vector<FactorTerms> factors(blocks.size());
-  std::vector<torch::Tensor> value_weights(blocks.size());
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  std::vector<FactorParameters> parameters(prior.size());
+  std::vector<torch::Tensor> value_weights(prior.size());
+  for (size_t i = 0; i < prior.size(); ++i) {
     if (!prior.factors[i].named()) continue;
     // Values were asked for equally often, however rare they are: equal pseudo-counts.
     value_weights[i] = torch::ones_like(prior.posteriors[i].counts);
-    factors[i] = factor_terms(blocks[i], {prior.posteriors[i].mean(), value_weights[i]},
-                              labels_of_factor(asked.components, i));
+    parameters[i] = {prior.posteriors[i].mean(), value_weights[i]};
   }
-  return label_loss(factors, asked.components, value_weights);
+  return label_loss(prior, encoding, parameters, asked.components, value_weights);
 }
 
 }  // namespace facet

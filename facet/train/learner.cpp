@@ -217,7 +217,7 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors trail, T
   });
   adam_.move(adam_.range_of(model_->encoder()), rate, norm);
   if (model_->pseudo_inputs())
-    adam_.move(adam_.range_of(*model_->pseudo_inputs()), rate, norm, false);
+    adam_.move(adam_.range_of(*model_->pseudo_inputs()), rate, norm, /*decays=*/false);
   for (auto& [name, tensor] : trail) tensor = tensor.detach();
   trace.tensors = std::move(trail);
   return norm;
@@ -287,12 +287,7 @@ torch::Tensor Learner::labelled_batch_loss(const std::vector<FactorParameters>& 
   const StepSlots& slots = table_.slots();
   const Encoding encoding = model_->encode(drawn_batch(*labelled_, slots.labelled, slots.step));
   const torch::Tensor labels = labelled_labels_.index_select(0, slots.labelled);
-  const auto blocks = model_->prior.split(encoding.mean, encoding.variance());
-  std::vector<FactorTerms> factors(blocks.size());
-  for (size_t i = 0; i < blocks.size(); ++i)
-    if (is_named(i))
-      factors[i] = factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i));
-  return label_loss(factors, labels, value_weights_);
+  return label_loss(model_->prior, encoding, parameters, labels, value_weights_);
 }
 
 torch::Tensor Learner::joint_loss(const BoundTerms& terms,
