@@ -40,12 +40,12 @@ test: configure  ## Build everything and run the tests
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
-	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA card the tests of kernels and recorded steps were skipped"
+	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA GPU the tests of kernels and recorded steps were skipped"
 
-bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a card
+bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a GPU
 	@scripts/setup $(PRESET) bench
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target bench_step --target bench_prior
-	@if [ $(PRESET) = cuda ]; then bench/compare_card $(FACET); else bench/compare $(BUILD)/bench; fi
+	@if [ $(PRESET) = cuda ]; then bench/compare_gpu $(FACET); else bench/compare $(BUILD)/bench; fi
 	@$(FACET) bench
 
 format:  ## Format the sources

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
-#include "facet/cuda/card.h"
-#include "facet/cuda/step_graph.h"
+#include "facet/cuda/cuda_graph.h"
+#include "facet/cuda/gpu.h"
 #include "facet/train/step_cost.h"
 #include "facet/train/trainer.h"
 
@@ -25,10 +25,10 @@ namespace {
 struct BenchArguments {
   std::string network = "paper28", device = "auto", precision = "tf32", json;
   int64_t components = 64, batch = 64;
-  int64_t steps = 0;  ///< of each phase; 0: 30 on the CPU, 1000 on a card
+  int64_t steps = 0;  ///< of each phase; 0: 30 on the CPU, 1000 on a GPU
 };
 
-/// Times calls on a device: a card is asked for many at a time and waited for at the end, as
+/// Times calls on a device: a GPU is asked for many at a time and waited for at the end, as
 /// training does; the CPU does them one by one.
 class Stopwatch {
  public:
@@ -56,9 +56,7 @@ class Stopwatch {
   }
 
  private:
-  void wait() const {
-    if (!device_.is_cpu()) torch::cuda::synchronize(device_.index());
-  }
+  void wait() const { cuda::synchronize(device_); }
 
   torch::Device device_;
   int64_t at_once_, times_, warm_up_;
@@ -83,11 +81,11 @@ Pack random_pack(const BenchArguments& arguments) {
   const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;
   const int64_t count = std::max<int64_t>(large ? 10000 : 50000, arguments.components);
   Pack pack;
-  pack.images = torch::empty({count, channels, side, side}, torch::kUInt8);
+  pack.images = torch::empty({count, channels, side, side}, kUInt8);
   for (torch::Tensor part : pack.images.split(1000))
     part.copy_(uniform(Key(1), part.sizes(), {}).gt(0.87)).mul_(255);
-  pack.labels = torch::empty({count, 0}, torch::kInt32);
-  pack.split = torch::zeros({count}, torch::kUInt8);
+  pack.labels = torch::empty({count, 0}, kInt32);
+  pack.split = torch::zeros({count}, kUInt8);
   return pack;
 }
 
@@ -133,10 +131,10 @@ StepTimes time_steps(const Config& config, const Pack& pack, torch::Device devic
 }
 
 /// The prior's part of a joint step alone: its terms with their gradient, then the E-step and the
-/// natural-gradient step. Recorded on a card, as the joint step is.
+/// natural-gradient step. Recorded on a GPU, as the joint step is.
 double time_prior(const Config& config, torch::Device device, const Stopwatch& stopwatch) {
   const FactorOptions& factor = config.model.factors.front();
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64).device(device);
+  const auto options = torch::TensorOptions().dtype(kFloat64).device(device);
   const cuda::StreamScope stream(device);
   FactorialMixture mixture({factor}, {}, device);
   const torch::Tensor ones = torch::ones({factor.components, factor.dimensions}, options);
@@ -145,12 +143,12 @@ double time_prior(const Config& config, torch::Device device, const Stopwatch& s
       {standard_normal(key, ones.sizes(), options), 100 * ones, 50 * ones, 50 * ones},
       torch::full({factor.components}, 100.0, options));
   const std::vector<int64_t> shape = {config.train.batch_size, factor.dimensions};
-  const auto single = options.dtype(torch::kFloat32);
+  const auto single = options.dtype(kFloat32);
   const torch::Tensor mean = standard_normal(key.fold("mean"), shape, single).requires_grad_();
   const torch::Tensor log_variance =
       standard_normal(key.fold("variance"), shape, single).requires_grad_();
   const NaturalGradient step{781.25, torch::full({}, 0.001, options)};
-  cuda::StepGraphs graphs(device);
+  cuda::CudaGraphCache graphs(device);
   const auto work = [&] {
     const FactorTerms terms =
         factor_terms(mixture, mean, log_variance, std::vector<FactorParameters>(1), {}).front();
@@ -169,7 +167,7 @@ struct Ceilings {
 
 double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
                     const Stopwatch& stopwatch) {
-  // Random numbers: a card is faster, for it takes less power, where all are the same.
+  // Random numbers: a GPU is faster, for it takes less power, where all are the same.
   const torch::Tensor a =
       standard_normal(Key(1), {side, side}, torch::TensorOptions().device(device)).to(type);
   torch::Tensor out = torch::empty_like(a);
@@ -179,18 +177,17 @@ double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
 }
 
 Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
-  const bool card = !device.is_cpu();
-  const Stopwatch stopwatch(device, card ? 50 : 7);
+  const bool gpu = !device.is_cpu();
+  const Stopwatch stopwatch(device, gpu ? 50 : 7);
   const torch::Tensor from =
-      torch::zeros({card ? int64_t{1} << 28 : int64_t{1} << 25}, torch::device(device));
+      torch::zeros({gpu ? int64_t{1} << 28 : int64_t{1} << 25}, torch::device(device));
   torch::Tensor to = torch::empty_like(from);
   Ceilings ceilings;
   ceilings.bytes = 2.0 * 4.0 * static_cast<double>(from.numel()) /
                    (1e-3 * stopwatch.milliseconds([&] { to.copy_(from); }));
   at::globalContext().setAllowTF32CuBLAS(precision == "tf32");
-  ceilings.operations =
-      product_rate(card ? 8192 : 1536, precision == "bf16" ? torch::kBFloat16 : torch::kFloat32,
-                   device, stopwatch);
+  ceilings.operations = product_rate(
+      gpu ? 8192 : 1536, precision == "bf16" ? torch::kBFloat16 : kFloat32, device, stopwatch);
   return ceilings;
 }
 
@@ -226,7 +223,7 @@ Json bench_record(const BenchArguments& arguments, const std::string& version) {
   Json record;
   record["machine"] = {{"processor", processor_name()},
                        {"threads", torch::get_num_threads()},
-                       {"card", device.is_cpu() ? Json() : Json(cuda::card_name(device))}};
+                       {"gpu", device.is_cpu() ? Json() : Json(cuda::gpu_name(device))}};
   record["versions"] = {{"facet", version}, {"libtorch", TORCH_VERSION}};
   record["case"] = {{"device", device.str()},
                     {"network", arguments.network},
@@ -259,7 +256,7 @@ void print_record(const Json& record) {
   const Json &machine = record["machine"], &what = record["case"];
   fmt::print("{}, {} thread{}{}; LibTorch {}\n", machine["processor"].get<std::string>(),
              machine["threads"].get<int>(), machine["threads"] == 1 ? "" : "s",
-             machine["card"].is_null() ? "" : ", " + machine["card"].get<std::string>(),
+             machine["gpu"].is_null() ? "" : ", " + machine["gpu"].get<std::string>(),
              record["versions"]["libtorch"].get<std::string>());
   fmt::print("{} on {} in {}, batch {}, K = {}, D = {}: median of {} steps\n",
              what["network"].get<std::string>(), what["device"].get<std::string>(),
@@ -305,12 +302,12 @@ void add_bench_command(CLI::App& program) {
   command->add_option("--batch", arguments->batch, "Images in a step")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  command->add_option("--precision", arguments->precision, "What networks multiply on a card")
+  command->add_option("--precision", arguments->precision, "What networks multiply on a GPU")
       ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
       ->capture_default_str();
   command
       ->add_option("--steps", arguments->steps,
-                   "Steps of each phase to time; else 30 on the CPU and 1000 on a card")
+                   "Steps of each phase to time; else 30 on the CPU and 1000 on a GPU")
       ->check(CLI::Range(1, 1000000));
   command->add_option("--json", arguments->json,
                       "Write the numbers to a file; - prints them alone");

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <torch/torch.h>
 
+#include "facet/core/device.h"
+#include "facet/core/tensor.h"
 #include "facet/eval/bounds.h"
-#include "facet/eval/judge.h"
+#include "facet/eval/evaluation_classifier.h"
 #include "facet/model/vae.h"
 #include "facet/train/config.h"
 #include "facet/train/run_folder.h"
@@ -35,8 +36,6 @@ void add_train_command(CLI::App& program);
 
 /// Adds `--device auto|cpu|cuda`.
 void add_device_option(CLI::App& command, std::string& device);
-/// "auto" is the card where there is one; an Error where "cuda" is asked for and there is none.
-torch::Device choose_device(const std::string& device);
 
 /// Adds an option that takes one value each time it is given, so that it swallows no image.
 CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
@@ -55,6 +54,6 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
 
 /// An evaluation as lines for a person.
 void print_evaluation(const Evaluation& evaluation);
-void print_judgement(const JudgeReport& report);
+void print_classifier_report(const ClassifierReport& report);
 
 }  // namespace facet

@@ -8,6 +8,7 @@
 #include "facet/core/error.h"
 #include "facet/data/image_file.h"
 #include "facet/model/editing.h"
+#include "facet/model/generate.h"
 #include "facet/report/font.h"
 
 namespace facet {

@@ -18,7 +18,7 @@ struct EvalArguments {
   bool json = false;
   bool judge = false;
   std::string judge_labels = "all";
-  JudgeOptions judging;
+  ClassifierOptions judging;
 };
 
 void run_eval(const EvalArguments& arguments) {
@@ -29,10 +29,11 @@ void run_eval(const EvalArguments& arguments) {
   require_shape(pack, *run.model, run.config.data.pack);
   const ImageSet images =
       select_images(pack, {parse_split(arguments.split)}, run.config.data, false, device);
-  std::optional<JudgeReport> judgement;
+  std::optional<ClassifierReport> judgement;
   if (arguments.judge)
-    judgement = judge_model(*run.model, pack, run.config.data, parse_split(arguments.split),
-                            arguments.judge_labels == "run", arguments.judging);
+    judgement =
+        classify_model_samples(*run.model, pack, run.config.data, parse_split(arguments.split),
+                               arguments.judge_labels == "run", arguments.judging);
   const Evaluation evaluation =
       evaluate(*run.model, images, pack.properties, arguments.split, arguments.evaluation);
   if (arguments.json) {
@@ -45,7 +46,7 @@ void run_eval(const EvalArguments& arguments) {
     return;
   }
   print_evaluation(evaluation);
-  if (judgement) print_judgement(*judgement);
+  if (judgement) print_classifier_report(*judgement);
 }
 
 void add_judge_options(CLI::App& command, EvalArguments& arguments) {

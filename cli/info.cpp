@@ -61,8 +61,7 @@ void print_run(const std::string& path) {
     return;
   }
   const TensorFile state = read_safetensors(run.folder.state(), "reading a checkpoint");
-  const torch::Tensor progress =
-      state.get("progress", torch::kInt64, {4}, run.folder.state().string());
+  const torch::Tensor progress = state.get("progress", kInt64, {4}, run.folder.state().string());
   const auto phase = static_cast<Phase>(progress[0].item<int64_t>());
   if (phase < Phase::pretrain || phase > Phase::done)
     throw Error({.doing = "reading a checkpoint",

@@ -76,7 +76,7 @@ void add_sample_command(CLI::App& program) {
   add_repeated_option(*command, "--temperature", arguments->temperatures,
                       "Distance from the component's mean, 0 to 2, of all factors or name=T");
   add_repeated_option(*command, "--offset", arguments->offsets,
-                      "Move along a dimension by so many deviations, name:DIMENSION=D");
+                      "Move along a dimension by so many standard deviations, name:DIMENSION=D");
   command->add_flag("--bare", arguments->bare, "Images alone: no gaps, title or magnification");
   command->add_option("--scale", arguments->scale, "Magnify so many times")
       ->check(CLI::Range(1, 16));

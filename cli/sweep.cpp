@@ -10,7 +10,7 @@
 #include "cli/sweep_display.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
-#include "facet/cuda/step_graph.h"
+#include "facet/cuda/cuda_graph.h"
 #include "facet/data/image_file.h"
 #include "facet/model/recipe.h"
 #include "facet/report/sweep_summary.h"
@@ -26,7 +26,7 @@ struct SweepArguments {
   std::string config, output, device = "auto";
   std::vector<std::string> variations, settings;
   bool resume = false;
-  int64_t jobs = 0;  ///< 0: as many as fit on a card, one on the CPU
+  int64_t jobs = 0;  ///< 0: as many as fit on a GPU, one on the CPU
 };
 
 fs::path record_path(const fs::path& folder) { return folder / "sweep.json"; }
@@ -94,7 +94,7 @@ SweepPlan saved_plan(const SweepArguments& arguments, const Json& record) {
   return plan;
 }
 
-/// As many as fit into the card's free memory; on the CPU one, which has all threads.
+/// As many as fit into the GPU's free memory; on the CPU one, which has all threads.
 size_t job_count(const SweepArguments& arguments, const SweepPlan& plan, const SharedPacks& packs,
                  torch::Device device) {
   if (arguments.jobs > 0) return std::min(static_cast<size_t>(arguments.jobs), plan.runs.size());
@@ -246,7 +246,7 @@ void add_sweep_command(CLI::App& program) {
                       "Change an option of the config for all runs, key=value");
   command
       ->add_option("--jobs", arguments->jobs,
-                   "Runs at the same time; else as many as fit on a card, and on the CPU one")
+                   "Runs at the same time; else as many as fit on a GPU, and on the CPU one")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--resume", arguments->resume,
                     "Continue the sweep in --out: finished runs stay, others go on");

@@ -20,9 +20,11 @@ if(FACET_CUDA AND NOT TORCH_CUDA_LIBRARIES)
 endif()
 if(FACET_CUDA AND Torch_VERSION AND Torch_VERSION VERSION_LESS 2.1)
   message(FATAL_ERROR "FACET_CUDA is on, but the LibTorch in ${TORCH_INSTALL_PREFIX} is ${Torch_VERSION}: "
-                      "recording steps on a card needs 2.1 or later")
+                      "recording steps on a GPU needs 2.1 or later")
 endif()
 find_package(fmt REQUIRED)
+# A CUDA LibTorch carries fmt headers of its own, which no system libfmt matches.
+set(FACET_FMT $<IF:$<BOOL:${FACET_CUDA}>,fmt::fmt-header-only,fmt::fmt>)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)

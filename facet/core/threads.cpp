@@ -3,14 +3,14 @@
 #include <cstdlib>
 #include <thread>
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
 
 namespace facet {
 
 void use_all_processors() {
   const unsigned processors = std::thread::hardware_concurrency();
   if (std::getenv("OMP_NUM_THREADS") == nullptr && processors > 0)
-    torch::set_num_threads(static_cast<int>(processors));
+    at::set_num_threads(static_cast<int>(processors));
 }
 
 }  // namespace facet

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "facet/core/options.h"
 #include "facet/data/pack.h"
+#include "facet/data/portrait_options.h"
 
 namespace facet {
 
@@ -52,14 +52,6 @@ struct FolderOptions {
 /// Every PNG and JPEG below `folder`. An image without a row in the table has unknown labels; a row
 /// without an image is an error. Grey and coloured files must not be mixed unless `grey` is set.
 Pack import_folder(const std::filesystem::path& folder, const FolderOptions& options);
-
-struct PortraitSetOptions {
-  int64_t count = 12000;
-  int64_t size = 32;
-  int64_t seed = 1;
-
-  void visit(OptionVisitor& visitor);
-};
 
 /// Built-in portraits: 80 % train, 10 % valid, 10 % test, in this order (draws are independent).
 Pack make_portraits(const PortraitSetOptions& options);

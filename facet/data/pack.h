@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/data/image.h"
 
 namespace facet {

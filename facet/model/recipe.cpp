@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
@@ -37,14 +38,6 @@ void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {
   }
 }
 
-/// The rows of chosen components alone: a factor may have many.
-NormalGamma pick(const FactorPosterior& posterior, const torch::Tensor& components) {
-  const auto rows = [&](const torch::Tensor& all) { return all.index_select(0, components); };
-  const NaturalNormalGamma& natural = posterior.components;
-  return to_mean({rows(natural.log_alpha), rows(natural.alpha), rows(natural.alpha_mu),
-                  rows(natural.alpha_mu2)});
-}
-
 torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, const Key& key) {
   torch::Tensor block = chosen.m;
   if (recipe.temperature > 0) {
@@ -56,7 +49,7 @@ torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, 
   const torch::Tensor scale = torch::sqrt(squared_scale(chosen));
   block = block.clone();
   for (const RecipeOffset& offset : recipe.offsets)
-    block.select(1, offset.dimension) += offset.deviations * scale.select(1, offset.dimension);
+    block.select(1, offset.dimension) += offset.stddevs * scale.select(1, offset.dimension);
   return block;
 }
 
@@ -89,18 +82,17 @@ Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed) {
 
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count) {
   require_recipe(prior, recipe);
-  torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> blocks, components;
-  for (size_t i = 0; i < prior.size(); ++i) {
+  const auto key = [&](size_t i) { return Key(recipe[i].seed).fold("samples").fold(i); };
+  const auto choose = [&](size_t i) {
     const FactorPosterior& posterior = prior.posteriors[i];
-    const Key key = Key(recipe[i].seed).fold("samples").fold(i);
-    components.push_back(recipe[i].component >= 0
-                             ? torch::full({count}, recipe[i].component,
-                                           posterior.counts.options().dtype(torch::kInt64))
-                             : sample_components(key.fold("component"), posterior, count));
-    blocks.push_back(draw_block(recipe[i], pick(posterior, components.back()), key.fold("block")));
-  }
-  return {torch::cat(blocks, 1), torch::stack(components, 1)};
+    return recipe[i].component >= 0 ? same_component(posterior, recipe[i].component, count)
+                                    : sample_components(key(i).fold("component"), posterior, count);
+  };
+  const auto draw = [&](size_t i, const torch::Tensor& components) {
+    return draw_block(recipe[i], chosen_components(prior.posteriors[i], components),
+                      key(i).fold("block"));
+  };
+  return draw_latents(prior, choose, draw);
 }
 
 void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting) {
@@ -124,15 +116,16 @@ void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
 }
 
 void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting) {
-  const char* expected = "name:DIMENSION=DEVIATIONS";
-  const auto [place, deviations] = sides(setting, expected);
+  const char* expected = "name:DIMENSION=STDDEVS";
+  const auto [place, stddevs] = sides(setting, expected);
   const size_t colon = place.rfind(':');
   if (colon == std::string::npos) fail(setting, "no ':'", expected);
   const size_t i = prior.index_of(place.substr(0, colon));
   recipe[i].offsets.push_back(
       {parse_number<int64_t>(setting, place.substr(colon + 1), 0,
                              static_cast<double>(prior.factors[i].dimensions - 1), "a dimension"),
-       parse_number<double>(setting, deviations, -kLargestOffset, kLargestOffset, "deviations")});
+       parse_number<double>(setting, stddevs, -kLargestOffset, kLargestOffset,
+                            "standard deviations")});
 }
 
 std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, uint64_t seed) {
@@ -153,7 +146,7 @@ std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, 
     if (!alike && entry.temperature != 1)
       add("--temperature", fmt::format("{}={}", factor.name, entry.temperature));
     for (const RecipeOffset& offset : entry.offsets)
-      add("--offset", fmt::format("{}:{}={}", factor.name, offset.dimension, offset.deviations));
+      add("--offset", fmt::format("{}:{}={}", factor.name, offset.dimension, offset.stddevs));
   }
   return text;
 }

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "facet/model/vae.h"
+#include "facet/prior/sampling.h"
 
 namespace facet {
 
 /// A move along one dimension of a factor's block.
 struct RecipeOffset {
   int64_t dimension = 0;
-  double deviations = 0;  ///< in the component's predictive scale (eq:z-t-dist)
+  double stddevs = 0;  ///< in the component's predictive scale (eq:z-t-dist)
 };
 
 struct FactorRecipe {
@@ -42,7 +42,7 @@ Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed);
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count);
 
 /// Changes of a recipe as the command line has them: "name=SEED"; "0.5" for all factors or
-/// "name=0.5"; "name:DIMENSION=DEVIATIONS". Errors name what cannot be.
+/// "name=0.5"; "name:DIMENSION=STDDEVS". Errors name what cannot be.
 void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
 void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
                             const std::string& setting);

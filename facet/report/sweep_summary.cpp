@@ -50,7 +50,7 @@ SeedGroup summarise(const std::vector<Json>& values, const std::vector<Measures>
     }
     group.mean[m] = sum / count;
     for (const Measures& run : runs) squares += (run[m] - group.mean[m]) * (run[m] - group.mean[m]);
-    group.deviation[m] = runs.size() > 1 ? std::sqrt(squares / (count - 1)) : kNothing;
+    group.stddev[m] = runs.size() > 1 ? std::sqrt(squares / (count - 1)) : kNothing;
   }
   return group;
 }
@@ -134,7 +134,7 @@ std::string seed_table(const SweepPlan& plan, const std::vector<SeedGroup>& grou
     row.push_back(fmt::format("{}", group.count));
     for (size_t m = 0; m < kMeasureNames.size(); ++m)
       row.push_back(group.count > 1
-                        ? fmt::format("{:.2f} +- {:.2f}", group.mean[m], group.deviation[m])
+                        ? fmt::format("{:.2f} +- {:.2f}", group.mean[m], group.stddev[m])
                         : fmt::format("{:.2f}", group.mean[m]));
     rows.push_back(row);
   }
@@ -265,7 +265,7 @@ Json sweep_record(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes
           {{"settings", settings_json(plan, plain_variations(plan), group.values)},
            {"runs", group.count},
            {"mean", measures_json(group.mean)},
-           {"standard_deviation", measures_json(group.deviation)}});
+           {"standard_deviation", measures_json(group.stddev)}});
   }
   return record;
 }

@@ -24,7 +24,7 @@ Measures measures_of(const Json& evaluation);
 struct SeedGroup {
   std::vector<Json> values;  ///< of the variations that are no seeds, in their order
   int64_t count = 0;
-  Measures mean{}, deviation{};  ///< deviation is NaN for a single run
+  Measures mean{}, stddev{};  ///< stddev is NaN for a single run
   Measures low{}, high{};
 };
 std::vector<SeedGroup> group_over_seeds(const SweepPlan& plan,

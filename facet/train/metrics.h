@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
 #include "facet/core/options.h"
+#include "facet/core/tensor.h"
 #include "facet/model/objective.h"
 #include "facet/train/checkpoint.h"
 #include "facet/train/config.h"

@@ -11,7 +11,8 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
-#include "facet/cuda/step_graph.h"
+#include "facet/core/torch.h"
+#include "facet/cuda/cuda_graph.h"
 
 namespace facet {
 

@@ -58,7 +58,7 @@ class Trainer {
   bool stopped();
   bool due(int64_t every) const;
   void require_finite() const;
-  [[noreturn]] void fail_on_card(const c10::Error& error) const;
+  [[noreturn]] void fail_on_gpu(const c10::Error& error) const;
   std::string position_text() const;
   void log(const StepReport& report);
   void evaluate_valid(const StepReport& report);

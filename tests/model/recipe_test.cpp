@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
 #include "tests/close.h"
 #include "tests/files.h"
 

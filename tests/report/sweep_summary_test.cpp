@@ -62,7 +62,7 @@ TEST(SweepSummary, SeedsBecomeMeansWithStandardDeviations) {
   EXPECT_EQ(groups[1].values, (std::vector<Json>{32}));
   EXPECT_EQ(groups[1].count, 3);
   EXPECT_DOUBLE_EQ(groups[1].mean[0], -104);  // of -103, -104, -105
-  EXPECT_DOUBLE_EQ(groups[1].deviation[0], 1);
+  EXPECT_DOUBLE_EQ(groups[1].stddev[0], 1);
   EXPECT_EQ(groups[1].low[0], -105);
   EXPECT_EQ(groups[1].high[0], -103);
   const std::string table = sweep_table(plan, finished(plan));
