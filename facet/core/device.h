@@ -9,8 +9,8 @@ struct Device;
 
 namespace facet {
 
-/// "cpu", "cuda", or "auto" for the GPU where there is one that our kernels run on. An Error where
-/// "cuda" cannot be had.
+/// "cpu", "cuda", or "auto" for the GPU where there is one. An Error for "cuda" where there is
+/// none.
 c10::Device choose_device(const std::string& text);
 
 }  // namespace facet

@@ -21,9 +21,9 @@ class Key {
     return key;
   }
   Key fold(std::string_view purpose) const;
-  /// A key for the step that `counter` (int64, one number) counts. On the CPU it is fold(counter);
-  /// a number on a GPU is read by the draws themselves, each time that they run, so that a
-  /// recorded step draws anew.
+  /// A key for the step that `counter` (int64, one number) counts. Where our kernels draw, they
+  /// read the counter on the GPU each time they run, so that a captured step draws anew; elsewhere
+  /// it is read here, and the key is fold(counter).
   Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }

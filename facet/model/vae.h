@@ -59,6 +59,7 @@ class Vae {
 
   /// From now on the kernels of cuda/stack.h run the networks, on parameters as they lie now, whose
   /// gradients are defined. Where `bf16_copies` is empty they compute in TF32, else in bfloat16.
+  /// Where our kernels do not run on the model's device, nothing changes.
   void accelerate(const Bf16Copies& bf16_copies);
   bool accelerated() const { return encoder_.stack() != nullptr; }
   /// Around the backward pass of an accelerated model: the first one after `begin` writes the

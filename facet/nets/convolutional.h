@@ -45,7 +45,8 @@ class Encoder {
   NamedTensors parameters() const;
   /// The linear layer at the end.
   const LayerParameters& head() const { return head_; }
-  /// From now on the kernels of cuda/stack.h compute it, on parameters as they lie now.
+  /// From now on the kernels of cuda/stack.h compute it, on parameters as they lie now; nothing
+  /// changes where our kernels do not run on their device.
   void accelerate(const Bf16Copies& bf16_copies);
   cuda::Stack* stack() const { return stack_.get(); }
 
