@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/version.h>
 
 #include "cli/command.h"
