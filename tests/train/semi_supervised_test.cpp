@@ -5,6 +5,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
 #include "facet/model/posterior_optimizer.h"
