@@ -3,6 +3,7 @@
 // and for sizes that fit no tile.
 #include <gtest/gtest.h>
 
+#include "facet/core/process.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/gpu.h"
 #include "facet/model/vae.h"
@@ -99,7 +100,7 @@ class Stacks : public testing::TestWithParam<bool> {
   void SetUp() override {
     if (!cuda::available() || !cuda::kernels_available(device_))
       GTEST_SKIP() << "NO GPU WITH KERNELS: networks on kernels are not tested";
-    at::globalContext().setAllowTF32CuDNN(false);
+    use_float32_convolutions();
   }
   torch::Device device_{torch::kCUDA, 0};
 };

@@ -15,6 +15,7 @@
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
+#include "facet/prior/sampling.h"
 #include "tests/close.h"
 #include "tests/parameters.h"
 #include "tests/temporary_folder.h"

@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/kmeans.h"
+#include "facet/prior/sampling.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
 #include "tests/message_of.h"
