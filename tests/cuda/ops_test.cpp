@@ -1,6 +1,5 @@
 // The same functions on the CPU and on a GPU, where kernels compute, or LibTorch's own operations
 // as on a GPU without kernels. Sizes are odd, gradients are compared too.
-#include <algorithm>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -10,7 +9,6 @@
 #include "facet/model/objective.h"
 #include "facet/ops/adam.h"
 #include "facet/ops/latent.h"
-#include "facet/ops/likelihood.h"
 #include "facet/ops/sums.h"
 #include "tests/close.h"
 
@@ -46,8 +44,8 @@ class OnGpu : public testing::TestWithParam<Computes> {
   std::optional<cuda::WithoutKernels> without_kernels_;
 };
 INSTANTIATE_TEST_SUITE_P(By, OnGpu, testing::Values(Computes::kernels, Computes::libtorch),
-                         [](const auto& info) {
-                           return info.param == Computes::kernels ? "kernels" : "libtorch";
+                         [](const auto& which) {
+                           return which.param == Computes::kernels ? "kernels" : "libtorch";
                          });
 
 torch::Tensor floats(const Key& key, torch::IntArrayRef shape, double scale = 1) {
