@@ -1,5 +1,5 @@
-// How many threads LibTorch computes with on the CPU. Left alone it counts physical cores and takes
-// one thread on machines, many virtual ones among them, that report theirs as threads of one core.
+// How many threads LibTorch computes with on the CPU. By default it counts physical cores, which is
+// one on machines (often virtual ones) that report all their processors as threads of one core.
 #pragma once
 
 namespace facet {
