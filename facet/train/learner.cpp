@@ -72,7 +72,7 @@ void Learner::step(Phase phase, int64_t step) {
   if (phase == Phase::joint && step == 0) model_->strategy().begin_joint(*model_);
   if (phase == Phase::joint) revive_components(step);
   const StepPlan& plan = plans_.next(phase, step);
-  if (phase != Phase::initialise) batches_.send(plan.images);
+  if (phase != Phase::initialise) batches_.upload(plan.images);
   if (plan.labelled.defined()) labels_.labelled_batches->send(plan.labelled);
   last_kind_ = kind_of(phase, plan.supervised);
   DebugTensors& debug = debug_[last_kind_];
@@ -122,7 +122,7 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
 
 torch::Tensor Learner::drawn_images(const Batches& batches, const torch::Tensor& chosen,
                                     const torch::Tensor& step) const {
-  return model_->likelihood().from_pixels(batches.drawn(chosen, step));
+  return model_->likelihood().from_pixels(batches.draw(chosen, step));
 }
 
 torch::Tensor Learner::with_noise(const torch::Tensor& x, const Key& noise) const {
