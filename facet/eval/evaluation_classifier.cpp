@@ -170,10 +170,10 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
     adam.zero_gradients();
     loss(to_units(batches.pixels(step)), batches.labels(step)).backward();
     adam.begin_step();
-    adam.move(all,
-              torch::full({}, learning_rate(options, step),
-                          torch::TensorOptions().dtype(kFloat64).device(device)),
-              {});
+    adam.update(all,
+                torch::full({}, learning_rate(options, step),
+                            torch::TensorOptions().dtype(kFloat64).device(device)),
+                {});
   }
 }
 

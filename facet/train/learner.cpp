@@ -109,12 +109,12 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
   side_.run([&] {
     torch::NoGradGuard no_gradient_there;
     if (!norm.defined()) norm = adam_.gradient_norm();
-    adam_.move(adam_.range_of(model_->decoder().parameters()), rate, norm);
+    adam_.update(adam_.range_of(model_->decoder().parameters()), rate, norm);
     debug.finite = norm + debug.loss;
   });
-  adam_.move(adam_.range_of(model_->encoder().parameters()), rate, norm);
+  adam_.update(adam_.range_of(model_->encoder().parameters()), rate, norm);
   if (const NamedTensors own = model_->strategy().own_parameters(); !own.empty())
-    adam_.move(adam_.range_of(own), rate, norm, /*decays=*/false);
+    adam_.update(adam_.range_of(own), rate, norm, /*decay=*/false);
   for (auto& [name, tensor] : tensors) tensor = tensor.detach();
   debug.tensors = std::move(tensors);
   return norm;
