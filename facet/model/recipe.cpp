@@ -25,7 +25,7 @@ constexpr const char* kDoing = "making a recipe";
 void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {
   if (recipe.size() != prior.size())
     fail("", fmt::format("{} entries", recipe.size()),
-         fmt::format("one for each of {} factors", prior.size()));
+         fmt::format("{}, one per factor", prior.size()));
   for (size_t i = 0; i < prior.size(); ++i) {
     const FactorOptions& factor = prior.factors[i];
     if (recipe[i].component >= factor.components)
@@ -42,7 +42,7 @@ torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, 
   torch::Tensor block = chosen.m;
   if (recipe.temperature > 0) {
     const torch::Tensor draw = student_t_sample(key, chosen);
-    // Not through the mean at temperature 1: there and back would round the draw.
+    // At temperature 1 the draw itself: subtracting and adding the mean would round it.
     block = recipe.temperature == 1 ? draw : chosen.m + recipe.temperature * (draw - chosen.m);
   }
   if (recipe.offsets.empty()) return block;
@@ -53,7 +53,7 @@ torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, 
   return block;
 }
 
-/// The two sides of the last '='.
+/// The parts before and after the last '='.
 std::pair<std::string, std::string> sides(const std::string& setting, const char* expected) {
   const size_t equals = setting.rfind('=');
   if (equals == std::string::npos) fail(setting, "no '='", expected);
@@ -117,12 +117,12 @@ void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
 
 void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting) {
   const char* expected = "name:DIMENSION=STDDEVS";
-  const auto [place, stddevs] = sides(setting, expected);
-  const size_t colon = place.rfind(':');
+  const auto [dimension, stddevs] = sides(setting, expected);
+  const size_t colon = dimension.rfind(':');
   if (colon == std::string::npos) fail(setting, "no ':'", expected);
-  const size_t i = prior.index_of(place.substr(0, colon));
+  const size_t i = prior.index_of(dimension.substr(0, colon));
   recipe[i].offsets.push_back(
-      {parse_number<int64_t>(setting, place.substr(colon + 1), 0,
+      {parse_number<int64_t>(setting, dimension.substr(colon + 1), 0,
                              static_cast<double>(prior.factors[i].dimensions - 1), "a dimension"),
        parse_number<double>(setting, stddevs, -kLargestOffset, kLargestOffset,
                             "standard deviations")});
@@ -134,16 +134,16 @@ std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, 
     text += fmt::format(" {} {}", option, shell_quoted(value));
   };
   const double common = recipe.front().temperature;
-  const bool alike = std::all_of(recipe.begin(), recipe.end(),
+  const bool equal = std::all_of(recipe.begin(), recipe.end(),
                                  [&](const auto& entry) { return entry.temperature == common; });
-  if (alike && common != 1) add("--temperature", fmt::format("{}", common));
+  if (equal && common != 1) add("--temperature", fmt::format("{}", common));
   for (size_t i = 0; i < recipe.size(); ++i) {
     const FactorOptions& factor = prior.factors[i];
     const FactorRecipe& entry = recipe[i];
     if (entry.component >= 0)
       add("--fix", fmt::format("{}={}", factor.name, factor.component_name(entry.component)));
     if (entry.seed != seed) add("--redraw", fmt::format("{}={}", factor.name, entry.seed));
-    if (!alike && entry.temperature != 1)
+    if (!equal && entry.temperature != 1)
       add("--temperature", fmt::format("{}={}", factor.name, entry.temperature));
     for (const RecipeOffset& offset : entry.offsets)
       add("--offset", fmt::format("{}:{}={}", factor.name, offset.dimension, offset.stddevs));

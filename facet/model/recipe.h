@@ -1,8 +1,7 @@
-// How a latent vector is to be made, factor by factor: at a chosen component or at a drawn one,
-// from a seed of its own, nearer to the component's mean or farther out, and moved along single
-// dimensions. Because every factor has its own seed, redrawing one leaves all others as they are.
-// `facet sample` and the explorer make their pictures from recipes, so that both make the same
-// ones.
+// A recipe for a latent vector. For every factor it has a chosen or drawn component, a seed, a
+// temperature that scales the distance to the component's mean, and offsets along single
+// dimensions. As every factor has its own seed, redrawing one does not change the others. `facet
+// sample` and the explorer both draw from recipes, so that they make the same pictures.
 #pragma once
 
 #include <cstdint>
@@ -13,46 +12,46 @@
 
 namespace facet {
 
-/// A move along one dimension of a factor's block.
+/// An offset along one dimension of a factor's block.
 struct RecipeOffset {
   int64_t dimension = 0;
-  double stddevs = 0;  ///< in the component's predictive scale (eq:z-t-dist)
+  double stddevs = 0;  ///< in units of the component's predictive scale (eq:z-t-dist)
 };
 
 struct FactorRecipe {
   int64_t component = -1;  ///< -1 draws one from E[pi]
   uint64_t seed = 1;
-  double temperature = 1;  ///< of the distance to the component's mean; 0 is the mean itself
+  double temperature = 1;  ///< factor on the distance to the component's mean; 0 gives the mean
   std::vector<RecipeOffset> offsets;
 };
 
-/// One entry a factor.
+/// One entry per factor.
 using Recipe = std::vector<FactorRecipe>;
 
-/// What the recipes of users are held to.
+/// Limits for the recipes of users.
 inline constexpr double kLargestTemperature = 2;
 inline constexpr double kLargestOffset = 4;
 
-/// The recipe of ancestral sampling: every factor drawn, with one seed.
+/// The recipe of ancestral sampling: every factor is drawn, all with one seed.
 Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed);
 
-/// `count` latent vectors by the recipe. The plain recipe gives what
-/// sample_latents(Key(seed).fold("samples"), ...) gives. An Error where an entry names a component
-/// or a dimension that is not there.
+/// `count` latent vectors drawn by the recipe. The plain recipe gives the same as
+/// sample_latents(Key(seed).fold("samples"), ...). Throws an Error if an entry has a component or a
+/// dimension that does not exist.
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count);
 
-/// Changes of a recipe as the command line has them: "name=SEED"; "0.5" for all factors or
-/// "name=0.5"; "name:DIMENSION=STDDEVS". Errors name what cannot be.
+/// Apply a setting of the command line to a recipe: "name=SEED"; "0.5" for all factors or
+/// "name=0.5"; "name:DIMENSION=STDDEVS". They throw an Error for invalid settings.
 void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
 void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
                             const std::string& setting);
 void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
 
-/// The options of `facet sample` that make the recipe from `--seed seed`, each with a space before
-/// it and quoted for a shell where need be.
+/// The options of `facet sample` that give the recipe, beside `--seed seed`; each with a space
+/// before it and quoted for a shell if necessary.
 std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, uint64_t seed);
 
-/// A word as a shell takes it.
+/// A word quoted for a shell if necessary.
 std::string shell_quoted(const std::string& word);
 
 }  // namespace facet

@@ -46,7 +46,7 @@ struct Objective {
   Vae model{small_options(), {1, 8, 8}, Key(1)};
   torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, kFloat64);
   torch::Tensor labels = torch::tensor({{0, -1}, {1, -1}, {-1, -1}, {1, -1}, {0, -1}, {-1, -1}});
-  PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Moves::posterior};
+  PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Kind::posterior};
 
   Objective() {
     to_float64(model);
@@ -129,7 +129,7 @@ TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
 
 TEST(PosteriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
   FactorPosterior posterior = Objective::initial_posterior_for_test(Key(1), 3);
-  PosteriorOptimizer optimizer(posterior, {}, PosteriorOptimizer::Moves::posterior);
+  PosteriorOptimizer optimizer(posterior, {}, PosteriorOptimizer::Kind::posterior);
   const torch::Tensor target = normal64(Key(2), {3, 2});
   for (int i = 0; i < 600; ++i) {
     const FactorParameters parameters = optimizer.track(posterior);
