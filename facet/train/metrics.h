@@ -1,4 +1,4 @@
-// The numbers of a metrics line: summed on the device step by step, and read once when the line is
+// The numbers of a metrics line: summed on the device at every step, and read once when the line is
 // due.
 #pragma once
 
@@ -16,40 +16,40 @@ namespace facet {
 /// Averages over the steps since the last report.
 struct StepReport {
   Phase phase = Phase::pretrain;
-  int64_t step = 0, phase_steps = 0;  ///< done, and in all, of this phase
-  int64_t total_step = 0;             ///< done over all phases
+  int64_t step = 0, phase_steps = 0;  ///< completed and total steps of this phase
+  int64_t total_step = 0;             ///< completed steps of all phases
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
   double gradient_norm = 0, learning_rate = 0, kl_weight = 0, step_size = 0;
-  bool named = false;  ///< whether a factor is named: the next two are of interest
+  bool named = false;  ///< whether a factor is named; otherwise the next two are unused
   double label_weight = 0;
-  double label_log_likelihood = 0;  ///< of the labels in a batch, mean over the known ones
-  double hyperprior = 0;            ///< lines eq:elbo:d and eq:elbo:e, a training image's share; 0
-                                    ///< for a prior without a posterior
+  double label_log_likelihood = 0;  ///< mean over the known labels of the batches
+  /// eq:elbo:d plus eq:elbo:e, per training image; 0 for a prior without a posterior.
+  double hyperprior = 0;
   struct Factor {
     std::string name;
     double kl_z = 0, kl_r = 0;
     int64_t components = 0;
-    int64_t living = 0;  ///< components that hold more than one training image in expectation
+    int64_t living = 0;  ///< components with more than one training image in expectation
     double perplexity = 0;
   };
   std::vector<Factor> factors;  ///< empty in pre-training, which has no mixture
 };
 
-/// One step's numbers, on the device; what a phase does not have is undefined or empty.
+/// The terms of one step, on the device; those that a phase does not have are undefined or empty.
 struct StepTerms {
-  torch::Tensor reconstruction;           ///< [B]
-  torch::Tensor gradient_norm;            ///< one number
-  std::vector<torch::Tensor> kl_z, kl_r;  ///< [B], one a factor; in pre-training one KL[z]
-  std::vector<torch::Tensor> label_log_likelihood;  ///< [B], one a factor
+  torch::Tensor reconstruction;                     ///< [B]
+  torch::Tensor gradient_norm;                      ///< a scalar
+  std::vector<torch::Tensor> kl_z, kl_r;            ///< [B] per factor; in pre-training one KL[z]
+  std::vector<torch::Tensor> label_log_likelihood;  ///< [B] per factor
   torch::Tensor labels;                             ///< int64 [B, I]
 };
 
-/// Zeros for the sums of a model with so many factors, float64.
+/// Zeros for the sums of a model with `factors` factors, float64.
 torch::Tensor make_sums(size_t factors, torch::Device device);
 /// Adds one step to the sums, in place.
 void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors);
 
-/// The report of the steps in `progress.sums`, which becomes zero.
+/// The report of the steps in `progress.sums`, which is reset to zero.
 StepReport take_report(const TrainOptions& options, Progress& progress, const Vae& model,
                        int64_t images);
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t longest_name = 120;  // of a folder; file systems take 255 bytes
+constexpr size_t longest_name = 120;  // of a folder; file systems allow 255 bytes
 constexpr size_t most_runs = 10000;
 
 [[noreturn]] void fail(const std::string& object, const std::string& found,
@@ -32,7 +32,7 @@ constexpr size_t most_runs = 10000;
                .cause = cause});
 }
 
-/// Cuts at commas that are outside of brackets, braces and quotes.
+/// Splits at commas outside brackets, braces and quotes.
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -63,8 +63,8 @@ Config config_with(const Config& base, const std::vector<std::string>& settings,
   return with_absolute_pack(config);
 }
 
-/// Every value by itself: an option that is not there or a value that does not fit is found here,
-/// and a value that comes twice.
+/// Checks every value by itself: the option must exist, the value must be valid, and no two values
+/// may be equal.
 void check_variation(const Config& base, const Variation& variation, const std::string& object) {
   std::vector<Config> configs;
   for (const Json& value : variation.values) {
@@ -95,7 +95,7 @@ void check_variations(const Config& base, const std::vector<Variation>& variatio
   }
 }
 
-/// Letters, digits and what is harmless in a path.
+/// The text with all characters but letters, digits, '.', '-' and '+' replaced by '_'.
 std::string folder_text(const std::string& text) {
   std::string clean;
   for (const char c : text) {
@@ -132,35 +132,34 @@ void add_runs(SweepPlan& plan, const std::string& object) {
     run.config = config_with(plan.base, settings, object);
     const std::string name = run_name(plan, run.values);
     run.name = name;
-    for (int again = 2; !names.insert(run.name).second; ++again)
-      run.name = fmt::format("{}-{}", name, again);
+    for (int suffix = 2; !names.insert(run.name).second; ++suffix)
+      run.name = fmt::format("{}-{}", name, suffix);
     plan.runs.push_back(std::move(run));
   }
 }
 
-/// The options that decide what is loaded.
+/// The options that determine which data are loaded.
 std::string data_key(const Config& config) {
   const Json data = write_options(config.data);
   return config.data.pack.empty() ? data["portraits"].dump() : config.data.pack;
 }
 
-/// Trains one run to its end, or until it is told to stop.
+/// Trains one run to the end, or until it is told to stop.
 RunState train_run(const SweepRun& run, const Pack& pack, const RunFolder& folder,
                    torch::Device device, const TrainingCallbacks& training,
                    const SweepCallbacks& callbacks) {
-  // A run that was killed before its first state was saved has nothing to go on from.
-  const bool begun = fs::exists(folder.state());
-  if (!begun) {
+  // A run that was killed before it saved its first state cannot be resumed.
+  const bool started = fs::exists(folder.state());
+  if (!started) {
     fs::remove(folder.config());
     fs::remove(folder.metrics());
   }
-  Trainer trainer(run.config, pack, folder, device, begun, training);
+  Trainer trainer(run.config, pack, folder, device, started, training);
   if (!trainer.run()) return RunState::stopped;
   callbacks.finish(trainer, pack, run, folder);
   return RunState::finished;
 }
 
-/// One line of what was thrown.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void note_failure(RunOutcome& outcome, const std::string& text) {
@@ -202,8 +201,8 @@ Variation parse_variation(const std::string& text) {
   if (equals + 1 == text.size()) fail(text, "no values", "key=value,value,...");
   for (const std::string& part : split_values(text.substr(equals + 1))) {
     if (part.empty())
-      fail(text, "an empty value", "a value between commas", "is there a comma too many?");
-    // As --set reads it, so that a run is what `facet train --set` makes.
+      fail(text, "an empty value", "a value between commas", "is there an extra comma?");
+    // Parsed like --set, so that a run is the same as with `facet train --set`.
     Json holder = Json::object();
     apply_setting(holder, "value=" + part);
     variation.values.push_back(holder["value"]);
@@ -215,7 +214,7 @@ SweepPlan plan_sweep(const Config& base, const std::vector<Variation>& variation
                      const std::string& object) {
   check_variations(base, variations, object);
   SweepPlan plan{with_absolute_pack(base), variations, {}};
-  for (Variation& variation : plan.variations)  // a sweep may be resumed from another place
+  for (Variation& variation : plan.variations)  // a sweep may be resumed from another directory
     for (Json& value : variation.values)
       if (variation.key == "data.pack" && value.is_string() && !value.get<std::string>().empty())
         value = fs::absolute(value.get<std::string>()).lexically_normal().string();
@@ -254,8 +253,8 @@ SweepPlan plan_of_json(const Json& json, const std::string& object) {
   } catch (const Json::exception&) {
     throw Error({.doing = "reading the plan of a sweep",
                  .object = object,
-                 .found = "no config or nothing that is varied",
-                 .expected = "a file that 'facet sweep' has written",
+                 .found = "no config or no variations",
+                 .expected = "a file written by 'facet sweep'",
                  .cause = "is the file damaged?"});
   }
   return plan_sweep(base, variations, object);
@@ -282,7 +281,7 @@ bool is_finished(const RunFolder& folder) { return fs::exists(folder.evaluation(
 void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptions& options,
                const SweepCallbacks& callbacks, std::vector<RunOutcome>& outcomes) {
   std::atomic<size_t> next{0};
-  std::exception_ptr failure;  // of what goes on around the runs, such as a full disk
+  std::exception_ptr failure;  // outside the runs' training, such as a full disk
   std::mutex failing;
   const auto work = [&] {
     const cuda::StreamScope stream(options.device);
@@ -303,7 +302,7 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
       try {
         work();
       } catch (...) {
-        next = plan.runs.size();  // runs under way end, others do not begin
+        next = plan.runs.size();  // current runs go on, no others start
         const std::lock_guard lock(failing);
         if (!failure) failure = std::current_exception();
       }
@@ -314,15 +313,15 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
 
 void require_same_configs(const SweepPlan& plan, const fs::path& folder) {
   for (const SweepRun& run : plan.runs) {
-    const RunFolder place{folder / run.name};
-    if (!fs::exists(place.config())) continue;
-    const Config saved = read_config(place.config());
+    const RunFolder existing{folder / run.name};
+    if (!fs::exists(existing.config())) continue;
+    const Config saved = read_config(existing.config());
     const std::string difference = difference_on_resume(saved, run.config);
     if (difference.empty()) continue;
     throw Error({.doing = "resuming the run in",
-                 .object = place.path.string(),
+                 .object = existing.path.string(),
                  .found = fmt::format("another config ({})", difference),
-                 .expected = "the one it was started with"});
+                 .expected = "the config it was started with"});
   }
 }
 
