@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program demo explore test bench format check-format docs clean
+.PHONY: help setup configure program demo explore test bench format check-format docs build-times clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +20,7 @@ configure: setup
 	@mkdir -p $(BUILD)
 	@cmake --preset $(PRESET) $(CMAKE_FLAGS) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
-program: configure
+program: configure  ## Build the program alone
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
 
 demo: program  ## Train on the built-in portraits for a few minutes and show what was learned
@@ -57,6 +57,10 @@ check-format:
 
 docs: program  ## Write docs/config.md anew from the option declarations
 	@$(FACET) train --describe-options > docs/config.md
+
+build-times: setup  ## Build everything anew and say where the time goes
+	@scripts/setup $(PRESET) test
+	@scripts/build-times --preset $(PRESET) --jobs $(JOBS)
 
 clean:  ## Remove what was built
 	rm -rf build

@@ -2,7 +2,7 @@
 // with the natural-gradient step, for a batch of 64 blocks of 64 dimensions and K components.
 #include <benchmark/benchmark.h>
 
-#include "facet/core/threads.h"
+#include "facet/core/process.h"
 #include "facet/core/torch.h"
 #include "facet/prior/factorial_mixture.h"
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/eval/classifier_report.h"
+#include "facet/eval/evaluation.h"
 
 namespace facet {
 

@@ -7,23 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "facet/core/options.h"
 #include "facet/core/tensor.h"
 #include "facet/data/batches.h"
+#include "facet/eval/classifier_report.h"
 #include "facet/model/vae.h"
 #include "facet/nets/convolutional.h"
 
 namespace facet {
-
-struct ClassifierOptions {
-  int64_t steps = 500;  ///< of training
-  int64_t batch_size = 128;
-  int64_t channels = 128;       ///< of the last convolution
-  double learning_rate = 4e-3;  ///< the peak for 128 channels, after warm-up, before cosine decay
-  double weight_decay = 2;
-  uint64_t seed = 1;
-  int64_t samples = 500;  ///< generated images per value of every named factor
-};
 
 /// Labels as components of the named factors, matched by the names of values: int64 [N, named
 /// factors], -1 if the label is unknown or the factor does not have the value. Throws an Error if
@@ -66,23 +56,6 @@ class EvaluationClassifier {
   int64_t training_labels_ = 0;
 };
 
-struct ClassifierReport {
-  struct Factor {
-    std::string name, property;
-    double own_accuracy = 0;  ///< of the classifier on real images with a known label
-    /// The same on the model's reconstructions of those images: how much the decoder can show.
-    double reconstructed_accuracy = 0;
-    double agreement = 0;  ///< mean of agreement_by_value
-    std::vector<std::string> values;
-    std::vector<double> agreement_by_value;       ///< share of the value's samples classified as it
-    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][predicted value]
-  };
-  std::vector<Factor> factors;  ///< the named factors
-  double joint_agreement = 0;   ///< share of samples in which all named factors are as intended
-  int64_t samples = 0;          ///< per value; the joint share has as many as all values together
-  int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
-};
-
 /// A classifier for the named factors of a model, trained on images with labels.
 EvaluationClassifier train_classifier(const FactorialMixture& prior, const ImageSet& images,
                                       const std::vector<Property>& properties,
@@ -100,8 +73,5 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
 ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const DataOptions& data,
                                         Split split, bool seen_labels_only,
                                         const ClassifierOptions& options);
-
-/// The object `judge` of `facet eval --judge --json`.
-Json to_json(const ClassifierReport& report);
 
 }  // namespace facet

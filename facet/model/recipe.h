@@ -40,18 +40,4 @@ Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed);
 /// dimension that does not exist.
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count);
 
-/// Apply a setting of the command line to a recipe: "name=SEED"; "0.5" for all factors or
-/// "name=0.5"; "name:DIMENSION=STDDEVS". They throw an Error for invalid settings.
-void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
-void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
-                            const std::string& setting);
-void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
-
-/// The options of `facet sample` that give the recipe, beside `--seed seed`; each with a space
-/// before it and quoted for a shell if necessary.
-std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, uint64_t seed);
-
-/// A word quoted for a shell if necessary.
-std::string shell_quoted(const std::string& word);
-
 }  // namespace facet

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/shell.h"
 #include "facet/core/torch.h"
 
 namespace facet {

@@ -9,6 +9,7 @@
 
 #include "facet/core/base64.h"
 #include "facet/core/error.h"
+#include "facet/core/shell.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/model/editing.h"
@@ -17,6 +18,7 @@
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 #include "facet/report/picture.h"
+#include "facet/report/recipe_text.h"
 #include "facet/serve/page.h"
 #include "facet/serve/reading.h"
 

@@ -3,9 +3,12 @@
 // the memory that training needs. docs/speed.md compares measured times with them.
 #pragma once
 
+#include "facet/data/image_shape.h"
 #include "facet/train/config.h"
 
 namespace facet {
+
+struct Pack;
 
 /// The cost of one joint step. A multiply-add counts as two operations.
 struct StepCost {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "facet/eval/bounds.h"
+#include "facet/train/callbacks.h"
 #include "facet/train/checkpoint.h"
 #include "facet/train/config.h"
 #include "facet/train/event_file.h"
@@ -19,13 +19,6 @@
 #include "facet/train/run_folder.h"
 
 namespace facet {
-
-struct TrainingCallbacks {
-  std::function<void(const StepReport&)> report;                        ///< every log_every steps
-  std::function<void(const Evaluation&, const StepReport&)> evaluated;  ///< on the valid split
-  std::function<void(const std::string&)> notice;                       ///< a sentence for the user
-  std::function<bool()> stop;  ///< true saves and ends the run early
-};
 
 class Trainer {
  public:

@@ -8,6 +8,7 @@
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/cuda_graph.h"
+#include "facet/prior/factorial_mixture.h"
 
 namespace facet {
 

@@ -96,10 +96,10 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
       Vae plain(options, network.shape, Key(3)), fast(options, network.shape, Key(3));
       plain.move_to(device);
       fast.move_to(device);
-      Adam plain_adam(plain, {}), fast_adam(fast, {}, bf16);
+      Adam plain_adam(plain.parameters(), {}), fast_adam(fast.parameters(), {}, bf16);
       fast.accelerate(
-          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.shadow_of(parameter); }
-               : Shadows());
+          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.bf16_copy_of(parameter); }
+               : Bf16Copies());
       const int64_t batch = 5;
       const torch::Tensor x = uniform(
           Key(4), {batch, network.shape.channels, network.shape.height, network.shape.width},

@@ -41,7 +41,7 @@ ImageSet lit_images(const Key& key, int64_t count) {
 
 /// Two components with a stddev of about one half; -3 decodes to dark and 3 to bright.
 FactorPosterior two_components(double first, double second) {
-  const torch::Tensor m = torch::tensor({{first}, {second}}, kFloat64);
+  const torch::Tensor m = torch::tensor({first, second}, kFloat64).unsqueeze(1);
   return FactorPosterior::from_mean(
       {m, torch::full_like(m, 100), torch::full_like(m, 100), torch::full_like(m, 25)},
       torch::full({2}, 100, kFloat64));
@@ -111,7 +111,7 @@ TEST(EvaluationClassifier, AgreesWithAModelThatShowsTheIntendedValues) {
 
 TEST(EvaluationClassifier, LeavesOutComponentsWithoutAValue) {
   Vae model = lit_model();
-  const torch::Tensor m = torch::tensor({{-3.0}, {3.0}, {0.0}}, kFloat64);
+  const torch::Tensor m = torch::tensor({-3.0, 3.0, 0.0}, kFloat64).unsqueeze(1);
   model.prior.factors[1].components = 3;
   model.prior.posteriors[1] = FactorPosterior::from_mean(
       {m, torch::full_like(m, 100), torch::full_like(m, 100), torch::full_like(m, 25)},

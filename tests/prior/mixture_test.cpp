@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"

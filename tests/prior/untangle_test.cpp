@@ -26,7 +26,7 @@ Scene mixed_properties(const Key& key) {
   const torch::Tensor truth =
       torch::randint(values, {images, properties}, key.fold("truth").generator(), kInt64);
   const torch::Tensor corners =
-      torch::tensor({{0.0, 0.0}, {2.0, 0.3}, {0.4, 2.0}, {3.0, 3.0}}, options);
+      torch::tensor({0.0, 0.0, 2.0, 0.3, 0.4, 2.0, 3.0, 3.0}, options).view({4, 2});
   std::vector<torch::Tensor> planes;
   for (int64_t p = 0; p < properties; ++p)
     planes.push_back(corners.index_select(0, truth.select(1, p)));

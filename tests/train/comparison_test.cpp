@@ -9,6 +9,7 @@
 #include "facet/train/trainer.h"
 #include "tests/close.h"
 #include "tests/message_of.h"
+#include "tests/parameters.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -87,15 +88,15 @@ TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   config.train.adam.weight_decay = 0.1;
   const auto model = trained(config, {folder.path() / "run"});
   torch::NoGradGuard no_gradient;
-  const FactorParameters encoded = model->pseudo_components();
+  const FactorParameters encoded = model->strategy().parameters(*model, false).front();
   const NormalGamma mean = model->prior.posteriors[0].mean();
   EXPECT_TRUE(close(mean.m, encoded.components.m, 1e-5, 1e-5));
   EXPECT_TRUE(close(mean.b, encoded.components.b, 1e-5));
   EXPECT_TRUE(close(expected_weights(model->prior.posteriors[0].counts),
                     torch::full({6}, 1.0 / 6, kFloat64), 1e-12));
   // They began at 0.1 or 0.9 or between.
-  const torch::Tensor pixels = model->pseudo_inputs()->pixels() / 255.0;
-  EXPECT_TRUE(pixels.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
+  const torch::Tensor white = torch::sigmoid(parameter_of(*model, "pseudo_inputs.logits"));
+  EXPECT_TRUE(white.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
 }
 
 TEST(ComparisonPriors, ARunThatWasStoppedEndsInTheSameModel) {

@@ -1,4 +1,4 @@
-// On a GPU: a run of recorded steps is, bit for bit, the run of the same steps done one by one.
+// On a GPU: a run of captured steps is, bit for bit, the run of the same steps done one by one.
 #include <cstdio>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace {
 /// Without a GPU there is nothing to compare, and nobody should take that for a pass.
 #define NEEDS_A_CARD()                                                               \
   if (!cuda::available()) {                                                          \
-    std::fprintf(stderr, "*** NOT TESTED: recorded steps need a GPU, none found\n"); \
+    std::fprintf(stderr, "*** NOT TESTED: captured steps need a GPU, none found\n"); \
     GTEST_SKIP() << "no GPU";                                                        \
   }
 
@@ -80,8 +80,8 @@ TEST(CudaGraphCache, RecordedStepsAreTheSameAsStepsDoneOneByOne) {
   const Pack pack = make_portraits(named_config(0).data.portraits);
   for (const int64_t labelled_batch : {0, 4}) {
     const Config config = named_config(labelled_batch);
-    const NamedTensors one_by_one = trained(config, pack, {.record = false});
-    expect_same(trained(config, pack, {.record = false}), one_by_one);  // the GPU repeats itself
+    const NamedTensors one_by_one = trained(config, pack, {.capture = false});
+    expect_same(trained(config, pack, {.capture = false}), one_by_one);  // the GPU repeats itself
     expect_same(trained(config, pack, {}), one_by_one);
   }
 }
@@ -93,15 +93,15 @@ TEST(CudaGraphCache, PseudoInputsMoveInRecordedSteps) {
   config.model.factors = {{"free", 12, 6, "", {}}};
   config.train.initialise.steps = 0;
   const Pack pack = make_portraits(config.data.portraits);
-  const NamedTensors recorded = trained(config, pack, {});
-  expect_same(recorded, trained(config, pack, {.record = false}));
+  const NamedTensors captured = trained(config, pack, {});
+  expect_same(captured, trained(config, pack, {.capture = false}));
   config.train.joint.steps = 1;
   const NamedTensors start = trained(config, pack, {});
   int found = 0;
   for (size_t i = 0; i < start.size(); ++i) {
     if (!start[i].first.starts_with("pseudo_inputs")) continue;
     ++found;
-    EXPECT_GT((recorded[i].second - start[i].second).abs().max().item<double>(), 1e-3);
+    EXPECT_GT((captured[i].second - start[i].second).abs().max().item<double>(), 1e-3);
   }
   EXPECT_EQ(found, 1);
 }
@@ -148,7 +148,7 @@ TEST(CudaGraphCache, KindsAreRecordedApartAndAnewWhenForgotten) {
     graphs.step(2, add(100));
   }
   EXPECT_EQ(sum.item<double>(), 1010);
-  EXPECT_EQ(bodies, 8) << "three as they are and one recorded, of each kind";
+  EXPECT_EQ(bodies, 8) << "three as they are and one captured, of each kind";
   graphs.forget(1);
   for (int i = 0; i < 10; ++i) graphs.step(1, add(2));
   EXPECT_EQ(sum.item<double>(), 1030);

@@ -5,10 +5,12 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
+#include "facet/model/posterior_optimizer.h"
+#include "facet/prior/sampling.h"
 #include "facet/train/consistency.h"
-#include "facet/train/posterior_optimizer.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
 #include "tests/parameters.h"
@@ -45,7 +47,8 @@ Config small_config() {
 struct Objective {
   Vae model{small_options(), {1, 8, 8}, Key(1)};
   torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, kFloat64);
-  torch::Tensor labels = torch::tensor({{0, -1}, {1, -1}, {-1, -1}, {1, -1}, {0, -1}, {-1, -1}});
+  torch::Tensor labels =
+      torch::tensor({0, -1, 1, -1, -1, -1, 1, -1, 0, -1, -1, -1}, kInt64).view({6, 2});
   PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Kind::posterior};
 
   Objective() {
@@ -77,7 +80,7 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
   Objective objective;
   // gamma of unlabelled images is recomputed at every evaluation. It is the optimum for a KL weight
   // of one only, so the check holds it constant by labelling every image and freeing no factor.
-  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
   const auto evaluate = [&] {
     return objective.loss(objective.model.prior.posteriors[0].parameters());
   };
@@ -104,7 +107,7 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
 
 TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
   Objective objective;
-  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
   // Move each of m, log s, log a, log b, log c through its own function of one number.
   const FactorParameters start = objective.model.prior.posteriors[0].parameters();
   for (int which = 0; which < 5; ++which) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/torch.h"
+#include "facet/data/pack.h"
+#include "facet/model/vae.h"
 
 namespace facet {
 namespace {

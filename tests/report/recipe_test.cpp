@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/shell.h"
 #include "facet/core/torch.h"
+#include "facet/report/recipe_text.h"
 #include "tests/close.h"
 #include "tests/files.h"
 

@@ -1,27 +1,20 @@
-#include "cli/command.h"
+#include "facet/train/loaded_run.h"
 
 #include <fmt/format.h>
 
+#include "facet/core/device.h"
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
+#include "facet/data/pack.h"
 #include "facet/model/model_file.h"
 
 namespace facet {
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "Where to compute")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-      ->capture_default_str();
-}
-
-CLI::Option* add_repeated_option(CLI::App& command, const std::string& name,
-                                 std::vector<std::string>& values, const std::string& help) {
-  return command.add_option(name, values, help + "; may be repeated")->allow_extra_args(false);
-}
-
-LoadedRun load_run(const std::filesystem::path& path, torch::Device device) {
+LoadedRun load_run(const std::filesystem::path& path, const std::string& device) {
+  const torch::Device where = choose_device(device);
   const RunFolder folder = RunFolder::open(path);
   LoadedRun run{folder, read_config(folder.config()), read_model(folder.model())};
-  run.model->move_to(device);
+  run.model->move_to(where);
   return run;
 }
 
@@ -35,7 +28,7 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
     throw Error({.doing = "using the pack",
                  .object = object,
                  .found = text(found),
-                 .expected = text(expected) + ", as the model has"});
+                 .expected = text(expected) + ", as for the model"});
 }
 
 }  // namespace facet

@@ -1,4 +1,4 @@
-#include "cli/pictures.h"
+#include "facet/report/input_images.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/data/image_file.h"
+#include "facet/model/vae.h"
+#include "facet/report/figures.h"
 
 namespace facet {
 
@@ -31,39 +34,15 @@ bool parse_place(const std::string& name, std::string& split, int64_t& index) {
 
 }  // namespace
 
-void add_picture_options(CLI::App& command, PictureArguments& arguments) {
-  command.add_option("run", arguments.run, "A run folder")->required();
-  command
-      .add_option("--out", arguments.output,
-                  "The picture to write, a PNG, or a JPEG where it ends in .jpg")
-      ->required();
-  command.add_option("--seed", arguments.seed, "Another seed draws others")->capture_default_str();
-  add_device_option(command, arguments.device);
-}
-
-void add_input_options(CLI::App& command, InputArguments& arguments) {
-  CLI::Option* images = command.add_option(
-      "images", arguments.images, "PNG or JPEG files, or SPLIT:INDEX for images of the run's data");
-  CLI::Option* split =
-      command.add_option("--split", arguments.split, "Images spread over this split, instead")
-          ->excludes(images);
-  command.add_option("--count", arguments.count, "So many of --split")
-      ->check(CLI::Range(1, 1000))
-      ->needs(split)
-      ->capture_default_str();
-  command.add_flag("--resize", arguments.resize,
-                   "Crop, resize and convert images of another shape to the model's");
-}
-
-std::vector<std::string> InputImages::names(const InputArguments& arguments) {
-  std::vector<std::string> names = arguments.images;
-  if (!arguments.split.empty())
-    for (const int64_t index : spread_indices(images_of(arguments.split).count(), arguments.count))
-      names.push_back(fmt::format("{}:{}", arguments.split, index));
+std::vector<std::string> InputImages::names(const InputRequest& request) {
+  std::vector<std::string> names = request.images;
+  if (!request.split.empty())
+    for (const int64_t index : spread_indices(images_of(request.split).count(), request.count))
+      names.push_back(fmt::format("{}:{}", request.split, index));
   if (names.empty())
     throw Error({.doing = "choosing images",
                  .found = "none",
-                 .expected = "PNG or JPEG files, SPLIT:INDEX such as test:0, or --split"});
+                 .expected = "image files, SPLIT:INDEX such as test:0, or a split"});
   return names;
 }
 
@@ -96,7 +75,7 @@ torch::Tensor InputImages::read_file(const std::string& name) {
                  .found = shape_text(found),
                  .expected = shape_text(expected) + ", as the model has",
                  .cause = "--resize crops, resizes and converts it"});
-  fmt::print("{}: {} made {}\n", name, shape_text(found), shape_text(expected));
+  notes_.push_back(fmt::format("{}: {} made {}", name, shape_text(found), shape_text(expected)));
   return to_tensor(
       {resize(with_channels(image, expected.channels), expected.height, expected.width)})[0];
 }

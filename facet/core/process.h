@@ -1,0 +1,26 @@
+// Settings of LibTorch for the whole process, which a program makes once at its start, and the
+// messages of LibTorch's exceptions.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace facet {
+
+/// Computes with one thread per processor unless OMP_NUM_THREADS is set. By default LibTorch counts
+/// physical cores, which is one on machines (often virtual ones) that report all their processors
+/// as threads of one core.
+void use_all_processors();
+
+/// Makes LibTorch's convolutions on a GPU compute in float32, as train.precision fp32 promises, and
+/// not in TF32.
+void use_float32_convolutions();
+
+/// An exception of LibTorch or of the standard library as one line.
+struct LibraryFailure {
+  std::string line;
+  bool out_of_memory = false;
+};
+LibraryFailure library_failure(const std::exception& error);
+
+}  // namespace facet

@@ -1,0 +1,42 @@
+// The options of an evaluation classifier and its report on a model's samples, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "facet/core/options.h"
+
+namespace facet {
+
+struct ClassifierOptions {
+  int64_t steps = 500;  ///< of training
+  int64_t batch_size = 128;
+  int64_t channels = 128;       ///< of the last convolution
+  double learning_rate = 4e-3;  ///< the peak for 128 channels, after warm-up, before cosine decay
+  double weight_decay = 2;
+  uint64_t seed = 1;
+  int64_t samples = 500;  ///< generated images per value of every named factor
+};
+
+struct ClassifierReport {
+  struct Factor {
+    std::string name, property;
+    double own_accuracy = 0;  ///< of the classifier on real images with a known label
+    /// The same on the model's reconstructions of those images: how much the decoder can show.
+    double reconstructed_accuracy = 0;
+    double agreement = 0;  ///< mean of agreement_by_value
+    std::vector<std::string> values;
+    std::vector<double> agreement_by_value;       ///< share of the value's samples classified as it
+    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][predicted value]
+  };
+  std::vector<Factor> factors;  ///< the named factors
+  double joint_agreement = 0;   ///< share of samples in which all named factors are as intended
+  int64_t samples = 0;          ///< per value; the joint share has as many as all values together
+  int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
+};
+
+/// The object `judge` of `facet eval --judge --json`.
+Json to_json(const ClassifierReport& report);
+
+}  // namespace facet
