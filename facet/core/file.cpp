@@ -62,7 +62,7 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
   close(descriptor_);
   descriptor_ = -1;
-  // The rename itself must survive a power cut: flush the folder too, where the file system can.
+  // The rename itself must survive a power failure: the folder is flushed too, if possible.
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       folder_descriptor >= 0) {

@@ -12,9 +12,8 @@
 namespace facet {
 
 void DataOptions::visit(OptionVisitor& visitor) {
-  visitor.option("pack", pack,
-                 "A pack made by 'facet import'; empty draws the built-in portraits.");
-  visitor.option("portraits", portraits, "The built-in portraits, used when no pack is named.");
+  visitor.option("pack", pack, "A pack made by 'facet import'; empty: the built-in portraits.");
+  visitor.option("portraits", portraits, "The built-in portraits, used if 'pack' is empty.");
   visitor.option("train_splits", train_splits, "Splits to train on.", one_of(split_names));
   visitor.option("binarize", binarize,
                  "Binarize pixels to 0 and 1: never, once ('fixed'), or, in training, each time an "
@@ -38,7 +37,7 @@ Pack load_data(const DataOptions& options) {
 
 namespace {
 
-/// 255 where a uniform draw is below pixel / 255, else 0.
+/// 255 with probability pixel / 255, otherwise 0.
 torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
   const torch::Tensor draw =
       uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));

@@ -14,14 +14,14 @@
 
 namespace facet {
 
-/// The pack that the options name, or the built-in portraits where they name none.
+/// The pack of the options, or the built-in portraits if the options have none.
 Pack load_data(const DataOptions& options);
 
 /// The images of one or more splits on a device, with the preprocessing that the options ask for.
 struct ImageSet {
   torch::Tensor pixels;           ///< U8 [N, C, H, W] on the device; on the host if streamed
   torch::Tensor labels;           ///< int64 [N, P] on the device
-  bool binarize_by_draw = false;  ///< binarize anew each time an image is drawn
+  bool binarize_by_draw = false;  ///< binarize an image each time it is drawn
   bool augment = false;           ///< augment images as they are drawn (data/augment.h)
   bool streamed = false;  ///< too large for the device's memory: pixels are copied batch by batch
   bool mirror = false;    ///< swap left and right in half of the images drawn

@@ -61,8 +61,8 @@ FactorPosterior FactorPosterior::to(torch::Device device) const {
 }
 
 void FactorPosterior::assign(const FactorPosterior& other) {
-  const NamedTensors mine = tensors(), theirs = other.tensors();
-  for (size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);
+  const NamedTensors to = tensors(), from = other.tensors();
+  for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
 }
 
 NamedTensors FactorPosterior::tensors() const {

@@ -96,7 +96,7 @@ TEST(Binarize, ByDrawHasTheGreyValueAsItsMeanAndChangesWithTheStep) {
     EXPECT_NEAR(sums[n].item<double>() / steps, grey, 5 * error + 1e-9) << n;
   }
   EXPECT_TRUE(torch::equal(batches.pixels(3), batches.pixels(3)));
-  // The same images two epochs apart, sorted by index, are drawn anew.
+  // The same images two epochs apart, sorted by index, are different draws.
   const auto sorted = [&](int64_t step) {
     return batches.pixels(step).index_select(0, batches.indices(step).argsort());
   };
