@@ -22,6 +22,7 @@ void AdamOptions::visit(OptionVisitor& visitor) {
   visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
   visitor.option("epsilon", epsilon, "Keeps the step finite where gradients vanish.",
                  at_least(1e-30));
+  visitor.renamed("largest_gradient_norm", "clip_grad_norm");
   visitor.option("clip_grad_norm", clip_grad_norm,
                  "A gradient with a larger norm is scaled down to it; 0 never clips.", at_least(0));
   visitor.option(

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "facet/core/options.h"
+#include "facet/core/json.h"
 #include "facet/report/chart.h"
 
 namespace facet {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 
 namespace facet {
 

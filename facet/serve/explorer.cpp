@@ -9,6 +9,7 @@
 
 #include "facet/core/base64.h"
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/shell.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"

@@ -79,6 +79,10 @@ struct Config {
 Config read_config(const std::filesystem::path& path,
                    const std::vector<std::string>& settings = {});
 
+/// The config that a run saved, also where an older version wrote it, with settings applied.
+Config read_saved_config(const std::filesystem::path& path,
+                         const std::vector<std::string>& settings = {});
+
 /// The config with the pack's path made absolute: a run's folder is used from other places too.
 Config with_absolute_pack(Config config);
 

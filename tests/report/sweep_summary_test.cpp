@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {

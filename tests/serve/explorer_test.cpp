@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
