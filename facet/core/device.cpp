@@ -17,7 +17,7 @@ c10::Device choose_device(const std::string& text) {
         {.doing = "choosing a device",
          .object = text,
          .found = present ? fmt::format("an older GPU ({})", cuda::gpu_name(gpu)) : "no usable GPU",
-         .expected = "an NVIDIA GPU like H100 and H200 or later, and a LibTorch with CUDA",
+         .expected = "an NVIDIA H100, H200 or later GPU, and a LibTorch with CUDA",
          .cause = "--device cpu works everywhere"});
   return usable ? gpu : torch::Device(torch::kCPU);
 }

@@ -1,4 +1,4 @@
-// Which processor computes, as a user asks for it.
+// The device to compute on, chosen by name.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ struct Device;
 
 namespace facet {
 
-/// "cpu", "cuda", or "auto" for the GPU where there is one that our kernels run on. An Error where
-/// "cuda" cannot be had.
+/// "cpu", "cuda", or "auto": the GPU if there is one that our kernels run on, otherwise the CPU.
+/// Throws an Error for "cuda" without such a GPU.
 c10::Device choose_device(const std::string& text);
 
 }  // namespace facet

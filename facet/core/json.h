@@ -1,5 +1,4 @@
-// JSON values, for .cpp files that look into them. Headers name them through options.h, which only
-// declares the type: the library's definition takes a compiler more than a second.
+// JSON values, for files that read or build them. core/options.h is enough to pass them on.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// One picture in memory, laid out as a row of a pack: planar [C, H, W], 8 bits a value.
+// One image in memory, laid out as in a pack: planar [C, H, W], 8 bits per value.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ torch::Tensor label_loss(const FactorialMixture& prior, const Encoding& encoding
 
 namespace {
 
-/// Minus eq:elbo:a to eq:elbo:c, a mean over the images.
+/// Minus eq:elbo:a to eq:elbo:c, the mean over the images.
 torch::Tensor unlabelled_loss(const BoundTerms& terms, const torch::Tensor& kl_weight) {
   if (cuda::takes(terms.reconstruction)) {
     std::vector<cuda::WeightedMean> means = {{terms.reconstruction, -1.0, {}}};

@@ -10,7 +10,7 @@ namespace facet {
 
 namespace {
 
-/// Every parameter starts on a boundary of 64 bytes, where vector instructions like it.
+/// Every parameter starts on a 64-byte boundary, for vector instructions.
 constexpr int64_t alignment = 16;
 
 int64_t aligned(int64_t count) { return (count + alignment - 1) / alignment * alignment; }
@@ -20,15 +20,15 @@ int64_t aligned(int64_t count) { return (count + alignment - 1) / alignment * al
 void AdamOptions::visit(OptionVisitor& visitor) {
   visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 1));
   visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
-  visitor.option("epsilon", epsilon, "Keeps the step finite where gradients vanish.",
+  visitor.option("epsilon", epsilon, "Added to the denominator, so that steps stay finite.",
                  at_least(1e-30));
   visitor.renamed("largest_gradient_norm", "clip_grad_norm");
   visitor.option("clip_grad_norm", clip_grad_norm,
-                 "A gradient with a larger norm is scaled down to it; 0 never clips.", at_least(0));
-  visitor.option(
-      "weight_decay", weight_decay,
-      "Every step takes this share, times the learning rate, from the networks' weights.",
-      at_least(0));
+                 "Gradients with a larger norm are scaled down to this norm; 0 never clips.",
+                 at_least(0));
+  visitor.option("weight_decay", weight_decay,
+                 "Every step shrinks the networks' weights by this times the learning rate.",
+                 at_least(0));
 }
 
 void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
@@ -42,24 +42,25 @@ void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamM
     const auto steps = static_cast<double>(step.item<int64_t>());
     const double correction1 = 1.0 - std::pow(options.beta1, steps);
     const double correction2 = 1.0 - std::pow(options.beta2, steps);
-    const torch::Tensor spread =
+    const torch::Tensor denominator =
         moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
-    parameters.addcdiv_(moments.first, spread, -learning_rate.item<double>() / correction1);
+    parameters.addcdiv_(moments.first, denominator, -learning_rate.item<double>() / correction1);
     return;
   }
   const torch::Tensor steps = step.to(kFloat64);
   const torch::Tensor correction1 = 1.0 - torch::pow(options.beta1, steps);
   const torch::Tensor correction2 = 1.0 - torch::pow(options.beta2, steps);
-  const torch::Tensor spread = moments.second.sqrt().div_(correction2.sqrt()).add_(options.epsilon);
-  parameters.sub_((moments.first / spread).mul_(learning_rate / correction1));
+  const torch::Tensor denominator =
+      moments.second.sqrt().div_(correction2.sqrt()).add_(options.epsilon);
+  parameters.sub_((moments.first / denominator).mul_(learning_rate / correction1));
 }
 
 torch::Tensor Adam::ParameterSlice::view(const torch::Tensor& flat) const {
   int64_t count = 1;
   for (const int64_t side : shape) count *= side;
-  const torch::Tensor mine = flat.narrow(0, offset, count);
-  if (!channels_last) return mine.view(shape);
-  return mine.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
+  const torch::Tensor slice = flat.narrow(0, offset, count);
+  if (!channels_last) return slice.view(shape);
+  return slice.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
 }
 
 Adam::Adam(const NamedTensors& parameters, const AdamOptions& options, bool bf16_copies)
@@ -103,20 +104,20 @@ Adam::Range Adam::range_of(const NamedTensors& part) const {
   return range;
 }
 
-void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
-                bool decays) {
+void Adam::update(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+                  bool decay) {
   torch::NoGradGuard no_gradient;
   AdamOptions options = options_;
-  if (!decays) options.weight_decay = 0;
+  if (!decay) options.weight_decay = 0;
   const auto part = [&](const torch::Tensor& flat) {
     return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
   };
   AdamMoments moments{part(moments_.first), part(moments_.second)};
   if (cuda::takes(parameters_)) {
-    const auto& [beta1, beta2, epsilon, largest_norm, weight_decay] = options;
+    const auto& [beta1, beta2, epsilon, clip_grad_norm, weight_decay] = options;
     return cuda::adam_step(
         part(parameters_), part(gradients_), moments.first, moments.second, part(bf16_copies_),
-        {beta1, beta2, epsilon, largest_norm, weight_decay, learning_rate, steps_, norm});
+        {beta1, beta2, epsilon, clip_grad_norm, weight_decay, learning_rate, steps_, norm});
   }
   if (clips()) part(gradients_).mul_((options_.clip_grad_norm / norm).clamp_max(1.0));
   adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options);

@@ -16,7 +16,7 @@ namespace facet {
 
 namespace {
 
-/// On a GPU everything about a posterior is computed by kernels of ours from these.
+/// The tensors of a posterior that our GPU kernels read and write.
 cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior,
                                       const torch::Tensor& labels) {
   const NaturalNormalGamma& natural = posterior.components;
@@ -33,7 +33,7 @@ FactorTerms from_kernel(const cuda::PriorTermTensors& terms) {
   return {terms.responsibilities, terms.kl_z, terms.kl_r, terms.label_log_likelihood};
 }
 
-/// Whether a block is a constant on a GPU: its terms have no gradient there.
+/// Whether the kernels can compute a block's terms: it is on a GPU and needs no gradient.
 bool kernels_take(const BlockEncoding& block) {
   return cuda::takes_block(block.mean) &&
          !(at::GradMode::is_enabled() &&
@@ -76,7 +76,7 @@ NamedTensors FactorPosterior::tensors() const {
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
   const NormalGammaMoments expected = moments(components);
   const double log_two_pi = std::log(2.0 * std::numbers::pi);
-  // The square in eq:Elogp expanded, so that the sum over d is two matrix products.
+  // The square in eq:Elogp is expanded, so that the sum over d is two matrix products.
   const torch::Tensor constant =
       0.5 * (expected.log_alpha - log_two_pi - expected.alpha_mu2).sum(1);  // [K]
   return torch::addmm(constant, block.mean, expected.alpha_mu.t()) -
@@ -269,7 +269,7 @@ torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
 
 namespace {
 
-/// The factors that kernels are given together, and where their blocks of [B, Z] begin.
+/// The factors of one kernel launch, and the first dimensions of their blocks of [B, Z].
 struct KernelFactors {
   std::vector<size_t> indices;
   std::vector<cuda::PriorFactorTensors> tensors;
@@ -316,16 +316,17 @@ std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch
 
 void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                              const torch::Tensor& log_variance, const torch::Tensor& labels,
-                             const NaturalGradient& step, const std::vector<bool>& moves) {
+                             const NaturalGradient& step, const std::vector<bool>& updated) {
   torch::NoGradGuard no_gradient;
   if (cuda::takes(mean)) {
-    const KernelFactors factors = kernel_factors(prior, labels, [&](size_t i) { return moves[i]; });
+    const KernelFactors factors =
+        kernel_factors(prior, labels, [&](size_t i) { return updated[i]; });
     return cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
                                          kernel_input(step, prior.hyperprior));
   }
   const auto blocks = prior.split(mean, torch::exp(log_variance));
   for (size_t i = 0; i < prior.size(); ++i)
-    if (moves[i])
+    if (updated[i])
       natural_gradient_update(prior.posteriors[i], blocks[i], labels_of_factor(labels, i), step,
                               prior.hyperprior);
 }

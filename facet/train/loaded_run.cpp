@@ -28,7 +28,7 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
     throw Error({.doing = "using the pack",
                  .object = object,
                  .found = text(found),
-                 .expected = text(expected) + ", as the model has"});
+                 .expected = text(expected) + ", as for the model"});
 }
 
 }  // namespace facet

@@ -96,7 +96,7 @@ TEST(ReadOptions, CommentsAreAllowed) {
 }
 
 TEST(ReadOptions, UnknownKeysAreErrorsWithTheDottedKeyAndANearMatch) {
-  // Two letters swapped, the most usual slip.
+  // Two swapped letters are the most common typo.
   expect_refusal(R"({"gaers": 3})",
                  {"'gaers'", "bike.json", "unknown option", "did you mean 'gears'?"});
   expect_refusal(R"({"spare": {"rims": "wood"}})", {"'spare.rims'", "did you mean 'rim'?"});
@@ -128,7 +128,7 @@ TEST(ReadOptions, ValuesOutOfRangeAreErrorsThatNameTheRange) {
   EXPECT_EQ(read(R"({"weight": 50})").weight, 50.0) << "the limits themselves are allowed";
 }
 
-TEST(ReadOptions, OtherWordsThanTheChoicesAreErrorsThatListThem) {
+TEST(ReadOptions, ValuesThatAreNotAChoiceAreErrorsThatListTheChoices) {
   expect_refusal(R"({"spare": {"rim": "glass"}})", {"'spare.rim'", "glass", "steel, wood"});
   expect_refusal(R"({"colours": ["red", "green"]})", {"'colours.1'", "green", "red, blue"});
 }
@@ -335,7 +335,7 @@ TEST(ParseConfig, EveryTruncationIsAnError) {
     EXPECT_THROW(parse_config(whole.substr(0, length), "bike.json"), Error) << length;
 }
 
-TEST(ParseConfigDeathTest, DeepNestingIsAnErrorAndNoCrash) {
+TEST(ParseConfigDeathTest, DeepNestingIsAnErrorNotACrash) {
   const size_t depth = 300000;
   const std::string text = "{\"gears\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
   const auto exit_status = [&] { std::_Exit(message([&] { read(text); }) == "no error" ? 1 : 0); };
@@ -359,7 +359,7 @@ TEST(ApplySetting, ReachesNestedKeysAndListElements) {
   EXPECT_EQ(bicycle.colours, std::vector<std::string>{"blue"});
 }
 
-TEST(ApplySetting, WhatIsNoJsonIsText) {
+TEST(ApplySetting, ValuesThatAreNotJsonAreText) {
   Json config = Json::object();
   apply_setting(config, "owner=Ada = Lovelace");
   apply_setting(config, "spare.rim=");
@@ -386,7 +386,7 @@ TEST(ApplySetting, UnknownKeysAreFoundByReading) {
   EXPECT_NE(found.find("did you mean 'spokes'?"), std::string::npos) << found;
 }
 
-TEST(ApplySetting, TextThatIsNoUtf8IsAnErrorOrStaysWritable) {
+TEST(ApplySetting, TextThatIsNotUtf8IsAnErrorOrCanBeSaved) {
   Json config = Json::object();
   Bicycle bicycle;
   try {
@@ -398,7 +398,7 @@ TEST(ApplySetting, TextThatIsNoUtf8IsAnErrorOrStaysWritable) {
   EXPECT_NO_THROW(write_options(bicycle).dump()) << "a config that was read must be savable";
 }
 
-TEST(WriteOptions, ReadingWhatWasWrittenGivesTheSame) {
+TEST(WriteOptions, ReadingBackGivesTheSameOptions) {
   Bicycle bicycle;
   bicycle.lights = true;
   bicycle.gears = 27;
