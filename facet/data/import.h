@@ -49,8 +49,9 @@ struct FolderOptions {
   bool grey = false;                 ///< reduce colour to grey
 };
 
-/// Every PNG and JPEG below `folder`. An image without a row in the table has unknown labels; a row
-/// without an image is an error. Grey and coloured files must not be mixed unless `grey` is set.
+/// Every picture below `folder`, by the endings of names (image_file.h). An image without a row in
+/// the table has unknown labels; a row without an image is an error. Grey and coloured files must
+/// not be mixed unless `grey` is set.
 Pack import_folder(const std::filesystem::path& folder, const FolderOptions& options);
 
 struct PortraitSetOptions {
