@@ -1,5 +1,3 @@
-#include "facet/report/plot.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "facet/report/chart.h"
 #include "facet/report/font.h"
+#include "facet/report/plot.h"
 
 namespace facet {
 
@@ -15,28 +14,21 @@ namespace {
 constexpr int64_t kColumns = 2;
 constexpr int64_t kPanelWidth = 520, kPanelHeight = 340;
 constexpr int64_t kTop = 34, kRight = 22, kBottom = 58, kLeft = 14;  // around a panel's frame
-constexpr int64_t kScale = 2;                                        // of the text
+constexpr int64_t kSize = 2 * kTextSize;                             // of the text
 constexpr int64_t kLegendRow = 26;
 constexpr double kLineWidth = 2.6, kDotWidth = 9, kGridWidth = 1;
 constexpr double kBandOpacity = 0.18;
 
-using Color = std::array<double, 3>;
-constexpr Color kGrid = {222, 224, 226}, kAxis = {120, 124, 128};
+using Shade = std::array<double, 3>;
+constexpr Shade kGrid = {222, 224, 226}, kAxis = {120, 124, 128};
 
-Color color_of(size_t line) {
+Shade color_of(size_t line) {
   const unsigned long rgb = std::stoul(line_color(line) + 1, nullptr, 16);
   return {static_cast<double>(rgb >> 16 & 255), static_cast<double>(rgb >> 8 & 255),
           static_cast<double>(rgb & 255)};
 }
 
-/// The font knows no minus but the hyphen.
-std::string plain(std::string text) {
-  for (size_t at = 0; (at = text.find("\xe2\x88\x92")) != std::string::npos;)
-    text.replace(at, 3, "-");
-  return text;
-}
-
-void blend(Image& image, int64_t row, int64_t column, const Color& color, double opacity) {
+void cover(Image& image, int64_t row, int64_t column, const Shade& color, double opacity) {
   if (row < 0 || row >= image.height || column < 0 || column >= image.width) return;
   for (int64_t channel = 0; channel < 3; ++channel) {
     uint8_t& value = image.at(channel, row, column);
@@ -51,7 +43,7 @@ struct Spot {
 
 /// A stroke with round ends; a stroke of no length is a dot. Each pixel takes the share of it that
 /// the stroke covers, told by its distance.
-void draw_stroke(Image& image, Spot from, Spot to, double width, const Color& color) {
+void draw_stroke(Image& image, Spot from, Spot to, double width, const Shade& color) {
   const double reach = width / 2 + 1, length_x = to.x - from.x, length_y = to.y - from.y;
   const double length = length_x * length_x + length_y * length_y;
   const auto first = [&](double a, double b) {
@@ -67,7 +59,7 @@ void draw_stroke(Image& image, Spot from, Spot to, double width, const Color& co
       const double along =
           length == 0 ? 0 : std::clamp((x * length_x + y * length_y) / length, 0.0, 1.0);
       const double distance = std::hypot(x - along * length_x, y - along * length_y);
-      blend(image, row, column, color, std::clamp(width / 2 + 0.5 - distance, 0.0, 1.0));
+      cover(image, row, column, color, std::clamp(width / 2 + 0.5 - distance, 0.0, 1.0));
     }
 }
 
@@ -119,7 +111,7 @@ PanelFrame frame_of(const Plot& plot, const PlotPanel& panel, int64_t row, int64
   const double step = frame.y_ticks.size() > 1 ? frame.y_ticks[1] - frame.y_ticks[0] : 1;
   int64_t widest = 0;
   for (const double tick : frame.y_ticks)
-    widest = std::max(widest, text_width(plain(tick_label(tick, step)), kScale));
+    widest = std::max(widest, text_width(tick_label(tick, step), kSize));
   const int64_t margin = kLeft + widest + 8;
   frame.left = static_cast<double>(column * kPanelWidth + margin);
   frame.top = static_cast<double>(row * kPanelHeight + kTop);
@@ -133,9 +125,9 @@ void draw_y_axis(Image& image, const PanelFrame& frame) {
   for (const double tick : frame.y_ticks) {
     const double y = frame.spot(frame.x_low, tick).y;
     draw_stroke(image, {frame.left, y}, {frame.left + frame.width, y}, kGridWidth, kGrid);
-    const std::string label = plain(tick_label(tick, step));
-    draw_text(image, std::lround(y) - kScale * kCapitalHeight / 2,
-              std::lround(frame.left) - 8 - text_width(label, kScale), label, kScale);
+    const std::string label = tick_label(tick, step);
+    draw_text(image, std::lround(y) + text_metrics(kSize).capital / 2,
+              std::lround(frame.left) - 8 - text_width(label, kSize), label, kSize);
   }
 }
 
@@ -146,21 +138,21 @@ void draw_x_axis(Image& image, const Plot& plot, const PanelFrame& frame) {
   for (const PlotTick& tick : plot.ticks) {
     const double x = frame.spot(tick.x, frame.y_low).x;
     draw_stroke(image, {x, foot}, {x, foot + 5}, kGridWidth, kAxis);
-    const int64_t width = text_width(tick.label, kScale);
+    const int64_t width = text_width(tick.label, kSize);
     const int64_t left = std::lround(x) - width / 2;
     if (left < free_from) continue;
-    draw_text(image, std::lround(foot) + 10, left, tick.label, kScale);
+    draw_text(image, std::lround(foot) + 10 + text_metrics(kSize).capital, left, tick.label, kSize);
     free_from = left + width + 8;
   }
   const auto room = static_cast<int64_t>(frame.width);
-  const std::string title = shorten_text(plot.x_title, room, kScale);
-  draw_text(image, std::lround(foot) + 34,
-            std::lround(frame.left) + (room - text_width(title, kScale)) / 2, title, kScale);
+  const std::string title = shorten_text(plot.x_title, room, kSize);
+  draw_text(image, std::lround(foot) + 34 + text_metrics(kSize).capital,
+            std::lround(frame.left) + (room - text_width(title, kSize)) / 2, title, kSize);
 }
 
 /// The band between two neighbouring points, column by column.
 void draw_band(Image& image, const PanelFrame& frame, const PlotPoint& one, const PlotPoint& other,
-               const Color& color) {
+               const Shade& color) {
   const Spot low = frame.spot(one.x, one.low), high = frame.spot(one.x, one.high);
   const Spot low_end = frame.spot(other.x, other.low), high_end = frame.spot(other.x, other.high);
   for (int64_t column = std::lround(low.x); column < std::lround(low_end.x); ++column) {
@@ -172,7 +164,7 @@ void draw_band(Image& image, const PanelFrame& frame, const PlotPoint& one, cons
          ++row) {
       const double covered =
           std::min(bottom, static_cast<double>(row) + 1) - std::max(top, static_cast<double>(row));
-      blend(image, row, column, color, kBandOpacity * std::clamp(covered, 0.0, 1.0));
+      cover(image, row, column, color, kBandOpacity * std::clamp(covered, 0.0, 1.0));
     }
   }
 }
@@ -181,7 +173,7 @@ bool is_drawn(const PlotPoint& point) {
   return std::isfinite(point.y) && std::isfinite(point.low) && std::isfinite(point.high);
 }
 
-void draw_line(Image& image, const PanelFrame& frame, const PlotLine& line, const Color& color) {
+void draw_line(Image& image, const PanelFrame& frame, const PlotLine& line, const Shade& color) {
   for (size_t i = 0; i + 1 < line.points.size(); ++i) {
     const PlotPoint &one = line.points[i], &other = line.points[i + 1];
     if (!is_drawn(one) || !is_drawn(other)) continue;
@@ -203,7 +195,8 @@ void draw_legend(Image& image, const Plot& plot, int64_t top) {
     const double middle = static_cast<double>(row) + 7;
     draw_stroke(image, {24, middle}, {60, middle}, kLineWidth, color_of(i));
     draw_stroke(image, {42, middle}, {42, middle}, kDotWidth, color_of(i));
-    draw_text(image, row, 76, shorten_text(plot.legend[i], image.width - 96, kScale), kScale);
+    draw_text(image, row + text_metrics(kSize).capital, 76,
+              shorten_text(plot.legend[i], image.width - 96, kSize), kSize);
   }
 }
 
@@ -222,8 +215,8 @@ Image draw_plot(const Plot& plot) {
     draw_x_axis(image, plot, frame);
     for (size_t line = 0; line < panel.lines.size(); ++line)
       draw_line(image, frame, panel.lines[line], color_of(line));
-    draw_text(image, static_cast<int64_t>(frame.top) - 24, static_cast<int64_t>(frame.left),
-              panel.title, kScale);
+    draw_text(image, static_cast<int64_t>(frame.top) - 10, static_cast<int64_t>(frame.left),
+              panel.title, kSize);
   }
   draw_legend(image, plot, rows * kPanelHeight + 10);
   return image;
