@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program demo explore test bench format check-format docs clean
+.PHONY: help setup configure program demo explore test bench format check-format docs build-times clean
 
 help:  ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +20,7 @@ configure: setup
 	@mkdir -p $(BUILD)
 	@cmake --preset $(PRESET) $(CMAKE_FLAGS) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
-program: configure
+program: configure  ## Build the program alone
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
 
 demo: program  ## Train on the built-in portraits for a few minutes and show what was learned
@@ -40,12 +40,12 @@ test: configure  ## Build everything and run the tests
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
-	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA card the tests of kernels and recorded steps were skipped"
+	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA GPU the tests of kernels and recorded steps were skipped"
 
-bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a card
+bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a GPU
 	@scripts/setup $(PRESET) bench
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target bench_step --target bench_prior
-	@if [ $(PRESET) = cuda ]; then bench/compare_card $(FACET); else bench/compare $(BUILD)/bench; fi
+	@if [ $(PRESET) = cuda ]; then bench/compare_gpu $(FACET); else bench/compare $(BUILD)/bench; fi
 	@$(FACET) bench
 
 format:  ## Format the sources
@@ -57,6 +57,10 @@ check-format:
 
 docs: program  ## Write docs/config.md anew from the option declarations
 	@$(FACET) train --describe-options > docs/config.md
+
+build-times: setup  ## Build everything anew and say where the time goes
+	@scripts/setup $(PRESET) test
+	@scripts/build-times --preset $(PRESET) --jobs $(JOBS)
 
 clean:  ## Remove what was built
 	rm -rf build

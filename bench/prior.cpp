@@ -2,7 +2,8 @@
 // with the natural-gradient step, for a batch of 64 blocks of 64 dimensions and K components.
 #include <benchmark/benchmark.h>
 
-#include "facet/core/threads.h"
+#include "facet/core/process.h"
+#include "facet/core/torch.h"
 #include "facet/prior/factorial_mixture.h"
 
 namespace {
@@ -12,7 +13,7 @@ struct Case {
   facet::BlockEncoding block;
 
   explicit Case(int64_t components) : mixture({{"factor", components, 64}}, {}) {
-    const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+    const auto options = torch::TensorOptions().dtype(facet::kFloat64);
     const facet::Key key(1);
     const torch::Tensor ones = torch::ones({components, 64}, options);
     mixture.posteriors[0] = facet::FactorPosterior::from_mean(
@@ -36,7 +37,7 @@ BENCHMARK(TermsAndGradient)->Arg(64)->Arg(512)->Arg(4096)->Unit(benchmark::kMill
 
 void NaturalGradientStep(benchmark::State& state) {
   Case c(state.range(0));
-  const auto rho = torch::full({}, 0.001, torch::kFloat64);
+  const auto rho = torch::full({}, 0.001, facet::kFloat64);
   for (auto _ : state) {
     const auto responsibilities = facet::e_step(c.block, c.mixture.posteriors[0], {});
     facet::natural_step(c.mixture.posteriors[0],

@@ -1,116 +1,103 @@
 // `facet eval RUN`: the bound of a trained model on a split, what its factors found, and whether
 // its samples show what was asked for.
-#include <iostream>
-#include <optional>
-
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/core/json.h"
+#include "facet/report/run_evaluation.h"
 
 namespace facet {
 
 namespace {
 
 struct EvalArguments {
-  std::string run, split = "test", device = "auto", pack;
-  EvaluationOptions evaluation;
+  std::string run, device = "auto";
+  EvaluationRequest request;
   uint64_t seed = 1;
   bool json = false;
-  bool judge = false;
   std::string judge_labels = "all";
-  JudgeOptions judging;
 };
 
 void run_eval(const EvalArguments& arguments) {
-  const torch::Device device = choose_device(arguments.device);
-  LoadedRun run = load_run(arguments.run, device);
-  if (!arguments.pack.empty()) run.config.data.pack = arguments.pack;
-  const Pack pack = load_data(run.config.data);
-  require_shape(pack, *run.model, run.config.data.pack);
-  const ImageSet images =
-      select_images(pack, {parse_split(arguments.split)}, run.config.data, false, device);
-  std::optional<JudgeReport> judgement;
-  if (arguments.judge)
-    judgement = judge_model(*run.model, pack, run.config.data, parse_split(arguments.split),
-                            arguments.judge_labels == "run", arguments.judging);
-  const Evaluation evaluation =
-      evaluate(*run.model, images, pack.properties, arguments.split, arguments.evaluation);
+  const auto [evaluation, classifier] =
+      evaluate_run(load_run(arguments.run, arguments.device), arguments.request);
   if (arguments.json) {
     Json json = to_json(evaluation);
-    if (judgement) {
-      json["judge"] = to_json(*judgement);
+    if (classifier) {
+      json["judge"] = to_json(*classifier);
       json["judge"]["labels"] = arguments.judge_labels;
     }
-    std::cout << json.dump(2) << '\n';
+    fmt::print("{}\n", json.dump(2));
     return;
   }
   print_evaluation(evaluation);
-  if (judgement) print_judgement(*judgement);
+  if (classifier) print_classifier_report(*classifier);
 }
 
-void add_judge_options(CLI::App& command, EvalArguments& arguments) {
-  CLI::Option* judge = command.add_flag(
-      "--judge", arguments.judge,
+void add_judge_options(const Command& command, EvalArguments& arguments) {
+  const Option judge = command.flag(
+      "--judge", arguments.request.classify,
       "Also: how often a classifier of real images sees in samples what was asked for");
   command
-      .add_option("--judge-labels", arguments.judge_labels,
-                  "What it learns from: all labels, or those that the run itself saw")
-      ->check(CLI::IsMember({"all", "run"}))
-      ->needs(judge)
-      ->capture_default_str();
+      .option("--judge-labels", arguments.judge_labels,
+              "What it learns from: all labels, or those that the run itself saw")
+      .one_of({"all", "run"})
+      .needs(judge)
+      .show_default();
   command
-      .add_option("--judge-samples", arguments.judging.samples,
-                  "Samples for every value of every named factor")
-      ->check(CLI::Range(1, 1000000))
-      ->needs(judge)
-      ->capture_default_str();
+      .option("--judge-samples", arguments.request.classifier.samples,
+              "Samples for every value of every named factor")
+      .range(1, 1000000)
+      .needs(judge)
+      .show_default();
   command
-      .add_option("--judge-channels", arguments.judging.channels,
-                  "Channels of its last convolution; more see more, where labels are many")
-      ->check(CLI::Range(1, 4096))
-      ->needs(judge)
-      ->capture_default_str();
+      .option("--judge-channels", arguments.request.classifier.channels,
+              "Channels of its last convolution; more see more, where labels are many")
+      .range(1, 4096)
+      .needs(judge)
+      .show_default();
   command
-      .add_option("--judge-decay", arguments.judging.weight_decay,
-                  "Its weight decay; less where labels are many")
-      ->check(CLI::Range(0.0, 100.0))
-      ->needs(judge)
-      ->capture_default_str();
-  command.add_option("--judge-steps", arguments.judging.steps, "Steps of its training")
-      ->check(CLI::Range(1, 1000000))
-      ->needs(judge)
-      ->capture_default_str();
+      .option("--judge-decay", arguments.request.classifier.weight_decay,
+              "Its weight decay; less where labels are many")
+      .range(0.0, 100.0)
+      .needs(judge)
+      .show_default();
+  command.option("--judge-steps", arguments.request.classifier.steps, "Steps of its training")
+      .range(1, 1000000)
+      .needs(judge)
+      .show_default();
 }
 
 }  // namespace
 
-void add_eval_command(CLI::App& program) {
+void add_eval_command(const Command& program) {
   auto arguments = std::make_shared<EvalArguments>();
-  CLI::App* command = program.add_subcommand("eval", "Measure a trained model on a split");
-  command->add_option("run", arguments->run, "A run folder")->required();
-  command->add_option("--split", arguments->split, "train, valid or test")->capture_default_str();
-  command->add_option("--samples", arguments->evaluation.samples, "Draws of z an image")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  CLI::Option* importance =
+  const Command command = program.command("eval", "Measure a trained model on a split");
+  command.option("run", arguments->run, "A run folder").required();
+  command.option("--split", arguments->request.split, "train, valid or test").show_default();
+  command.option("--samples", arguments->request.evaluation.samples, "Draws of z an image")
+      .range(1, 1000000)
+      .show_default();
+  const Option importance =
       command
-          ->add_option("--importance", arguments->evaluation.importance,
-                       "Also the importance-weighted bound, with so many draws an image")
-          ->check(CLI::Range(1, 1000000));
+          .option("--importance", arguments->request.evaluation.importance,
+                  "Also the importance-weighted bound, with so many draws an image")
+          .range(1, 1000000);
   command
-      ->add_option(
-          "--importance-images", arguments->evaluation.importance_images,
-          "That bound's gain from so many images of the split, chosen at random; else from all")
-      ->check(CLI::Range(1, 1000000000))
-      ->needs(importance);
-  command->add_option("--seed", arguments->seed, "Seed of the draws and of the judge")
-      ->capture_default_str();
-  command->add_option("--pack", arguments->pack, "Measure on this pack instead of the run's own");
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  add_judge_options(*command, *arguments);
-  add_device_option(*command, arguments->device);
-  command->callback([arguments] {
-    arguments->evaluation.seed = arguments->judging.seed = arguments->seed;
+      .option("--importance-images", arguments->request.evaluation.importance_images,
+              "That bound's gain from so many images of the split, chosen at random; else from all")
+      .range(1, 1000000000)
+      .needs(importance);
+  command.option("--seed", arguments->seed, "Seed of the draws and of the judge").show_default();
+  command.option("--pack", arguments->request.pack,
+                 "Measure on this pack instead of the run's own");
+  command.flag("--json", arguments->json, "Print one JSON object");
+  add_judge_options(command, *arguments);
+  command.device_option(arguments->device);
+  command.run([arguments] {
+    EvaluationRequest& request = arguments->request;
+    request.evaluation.seed = request.classifier.seed = arguments->seed;
+    request.seen_labels_only = arguments->judge_labels == "run";
     run_eval(*arguments);
   });
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/eval/classifier_report.h"
+#include "facet/eval/evaluation.h"
 
 namespace facet {
 
@@ -137,7 +139,7 @@ void print_evaluation(const Evaluation& evaluation) {
 namespace {
 
 /// Every value's share, or the lowest alone where there are too many for a line.
-std::string agreement_by_value(const JudgeReport::Factor& factor) {
+std::string agreement_by_value(const ClassifierReport::Factor& factor) {
   constexpr size_t longest = 50;
   const auto share = [&](size_t v) {
     return fmt::format("{} {:.1f} %", factor.values[v], 100 * factor.agreement_by_value[v]);
@@ -152,14 +154,14 @@ std::string agreement_by_value(const JudgeReport::Factor& factor) {
 
 }  // namespace
 
-void print_judgement(const JudgeReport& report) {
+void print_classifier_report(const ClassifierReport& report) {
   size_t width = 6;
-  for (const JudgeReport::Factor& factor : report.factors)
+  for (const ClassifierReport::Factor& factor : report.factors)
     width = std::max(width, factor.name.size());
   fmt::print("judge, trained on {} labelled images; {} samples a value\n", report.training_labels,
              report.samples);
   fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
-  for (const JudgeReport::Factor& factor : report.factors)
+  for (const ClassifierReport::Factor& factor : report.factors)
     fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}\n", factor.name, width,
                100 * factor.own_accuracy, 100 * factor.reconstructed_accuracy,
                100 * factor.agreement, agreement_by_value(factor));

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "facet/train/trainer.h"
+#include "facet/train/callbacks.h"
 
 namespace facet {
 

@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/run_end.h"
+#include "cli/interruption.h"
 #include "cli/sweep_display.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
-#include "facet/cuda/step_graph.h"
+#include "facet/core/json.h"
+#include "facet/core/shell.h"
 #include "facet/data/image_file.h"
-#include "facet/model/recipe.h"
+#include "facet/report/run_training.h"
 #include "facet/report/sweep_summary.h"
-#include "facet/train/step_cost.h"
 
 namespace facet {
 
@@ -26,7 +26,7 @@ struct SweepArguments {
   std::string config, output, device = "auto";
   std::vector<std::string> variations, settings;
   bool resume = false;
-  int64_t jobs = 0;  ///< 0: as many as fit on a card, one on the CPU
+  int64_t jobs = 0;  ///< 0: as many as fit on a GPU, one on the CPU
 };
 
 fs::path record_path(const fs::path& folder) { return folder / "sweep.json"; }
@@ -94,24 +94,6 @@ SweepPlan saved_plan(const SweepArguments& arguments, const Json& record) {
   return plan;
 }
 
-/// As many as fit into the card's free memory; on the CPU one, which has all threads.
-size_t job_count(const SweepArguments& arguments, const SweepPlan& plan, const SharedPacks& packs,
-                 torch::Device device) {
-  if (arguments.jobs > 0) return std::min(static_cast<size_t>(arguments.jobs), plan.runs.size());
-  if (device.is_cpu()) return 1;
-  double largest = 1;
-  for (const SweepRun& run : plan.runs)
-    largest = std::max(largest, training_memory(run.config, packs.of(run.config)));
-  const double fitting = 0.8 * static_cast<double>(cuda::free_memory(device)) / largest;
-  return static_cast<size_t>(std::clamp(fitting, 1.0, static_cast<double>(plan.runs.size())));
-}
-
-/// Runs side by side share the threads of the CPU.
-void share_threads(size_t jobs, torch::Device device) {
-  if (device.is_cpu() && jobs > 1)
-    torch::set_num_threads(std::max(1, torch::get_num_threads() / static_cast<int>(jobs)));
-}
-
 /// What is on the disk and on the screen while runs go on; hears of them from their threads.
 class SweepWatch {
  public:
@@ -137,24 +119,6 @@ class SweepWatch {
   std::mutex mutex_;
   std::vector<RunOutcome> outcomes_;  ///< as far as runs have ended
 };
-
-SweepCallbacks callbacks_of(SweepWatch& watch, torch::Device device) {
-  SweepCallbacks callbacks;
-  callbacks.training = [&watch](size_t run) {
-    return TrainingCallbacks{
-        [&watch, run](const StepReport& report) { watch.display.report(run, report); },
-        {},
-        [&watch, run](const std::string& sentence) { watch.display.notice(run, sentence); },
-        interrupted};
-  };
-  callbacks.finish = [device](Trainer& trainer, const Pack& pack, const SweepRun& run,
-                              const RunFolder& folder) {
-    finish_run(trainer, pack, run.config, folder, device);
-  };
-  callbacks.started = [&watch](size_t run) { watch.display.started(run); };
-  callbacks.ended = [&watch](size_t run, const RunOutcome& outcome) { watch.ended(run, outcome); };
-  return callbacks;
-}
 
 size_t count_of(const std::vector<RunOutcome>& outcomes, RunState state) {
   return static_cast<size_t>(
@@ -201,25 +165,38 @@ void report_failures(const std::vector<RunOutcome>& outcomes, const fs::path& fo
                .cause = "what each has failed with is said above and in sweep.json"});
 }
 
+SweepEvents events_of(SweepWatch& watch) {
+  SweepEvents events;
+  events.started = [&watch](size_t run) { watch.display.started(run); };
+  events.report = [&watch](size_t run, const StepReport& report) {
+    watch.display.report(run, report);
+  };
+  events.notice = [&watch](size_t run, const std::string& sentence) {
+    watch.display.notice(run, sentence);
+  };
+  events.ended = [&watch](size_t run, const RunOutcome& outcome) { watch.ended(run, outcome); };
+  events.stop = interrupted;
+  return events;
+}
+
 void run_sweep_command(const SweepArguments& arguments) {
   const Json record = arguments.resume ? read_record(arguments) : Json();
   const SweepPlan plan = arguments.resume ? saved_plan(arguments, record) : new_plan(arguments);
-  const torch::Device device = choose_device(arguments.device);
   const fs::path folder = arguments.output;
-  const SharedPacks packs(plan);
   std::vector<RunOutcome> outcomes = known_outcomes(plan, record, folder);
-  const size_t finished = count_of(outcomes, RunState::finished);
-  const size_t jobs = job_count(arguments, plan, packs, device);
-  share_threads(jobs, device);
-  const bool folder_is_new = fs::create_directories(folder);
   SweepWatch watch(plan, folder, outcomes);
-  watch.write_record();
-  watch.display.notice(fmt::format("{} runs in {}, {} finished already; {} at a time, on {}",
-                                   plan.runs.size(), folder.string(), finished, jobs,
-                                   device.str()));
-  save_on_interrupt();
-  run_sweep(plan, packs, {folder, device, jobs}, callbacks_of(watch, device), outcomes);
-  end_on_interrupt();
+  SweepEvents events = events_of(watch);
+  bool folder_is_new = false;
+  events.begin = [&](size_t jobs, const std::string& device) {
+    folder_is_new = fs::create_directories(folder);
+    watch.write_record();
+    watch.display.notice(fmt::format("{} runs in {}, {} finished already; {} at a time, on {}",
+                                     plan.runs.size(), folder.string(),
+                                     count_of(outcomes, RunState::finished), jobs, device));
+    catch_interruption();
+  };
+  train_sweep(plan, {folder, arguments.device, arguments.jobs}, events, outcomes);
+  end_on_interruption();
   watch.display.finish();
   if (!arguments.resume) take_back_if_nothing_began(plan, outcomes, folder, folder_is_new);
   write_results(plan, outcomes, folder);
@@ -227,31 +204,30 @@ void run_sweep_command(const SweepArguments& arguments) {
   if (waiting + count_of(outcomes, RunState::stopped) > 0) {
     fmt::print("stopped and saved; go on with: facet sweep --out {} --resume\n",
                shell_quoted(folder.string()));
-    throw CLI::RuntimeError(130);
+    throw ExitStatus{130};
   }
   report_failures(outcomes, folder);
 }
 
 }  // namespace
 
-void add_sweep_command(CLI::App& program) {
+void add_sweep_command(const Command& program) {
   auto arguments = std::make_shared<SweepArguments>();
-  CLI::App* command =
-      program.add_subcommand("sweep", "Train a config with every combination of some values");
-  command->add_option("config", arguments->config, "JSON with comments; see docs/config.md");
-  add_repeated_option(*command, "--vary", arguments->variations,
-                      "An option and its values, key=v1,v2,...");
-  command->add_option("--out", arguments->output, "The folder of the runs")->required();
-  add_repeated_option(*command, "--set", arguments->settings,
-                      "Change an option of the config for all runs, key=value");
+  const Command command =
+      program.command("sweep", "Train a config with every combination of some values");
+  command.option("config", arguments->config, "JSON with comments; see docs/config.md");
+  command.repeated("--vary", arguments->variations, "An option and its values, key=v1,v2,...");
+  command.option("--out", arguments->output, "The folder of the runs").required();
+  command.repeated("--set", arguments->settings,
+                   "Change an option of the config for all runs, key=value");
   command
-      ->add_option("--jobs", arguments->jobs,
-                   "Runs at the same time; else as many as fit on a card, and on the CPU one")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("--resume", arguments->resume,
-                    "Continue the sweep in --out: finished runs stay, others go on");
-  add_device_option(*command, arguments->device);
-  command->callback([arguments] { run_sweep_command(*arguments); });
+      .option("--jobs", arguments->jobs,
+              "Runs at the same time; else as many as fit on a GPU, and on the CPU one")
+      .range(1, 1024);
+  command.flag("--resume", arguments->resume,
+               "Continue the sweep in --out: finished runs stay, others go on");
+  command.device_option(arguments->device);
+  command.run([arguments] { run_sweep_command(*arguments); });
 }
 
 }  // namespace facet

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/progress.h"
-#include "facet/train/sweep.h"
+#include "facet/train/sweep_plan.h"
 
 namespace facet {
 

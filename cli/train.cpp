@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/interruption.h"
 #include "cli/progress.h"
-#include "cli/run_end.h"
 #include "cli/server_process.h"
 #include "facet/core/error.h"
-#include "facet/train/trainer.h"
+#include "facet/report/run_training.h"
 
 namespace facet {
 
@@ -68,60 +68,61 @@ Config config_of(const TrainArguments& arguments) {
 
 void run_train(const TrainArguments& arguments) {
   if (arguments.describe) return describe_config();
-  const Config config = config_of(arguments);
-  const torch::Device device = choose_device(arguments.device);
-  if (!arguments.resume && std::filesystem::exists(RunFolder{arguments.output}.config()))
-    RunFolder::create(arguments.output);  // says that a run is there, before any work is done
-  const Pack pack = load_data(config.data);
-  // The trainer makes the folder of a new run, after all checks of the config.
-  const RunFolder folder =
-      arguments.resume ? RunFolder::open(arguments.output) : RunFolder{arguments.output};
+  const TrainingRequest request{config_of(arguments), arguments.output, arguments.device,
+                                arguments.resume};
+  const RunFolder folder{arguments.output};
   ProgressDisplay display;
-  save_on_interrupt();
-  Trainer trainer(config, pack, folder, device, arguments.resume,
-                  {[&](const StepReport& report) { display.report(report); },
-                   [&](const Evaluation& evaluation, const StepReport& report) {
-                     display.evaluated(evaluation, report);
-                   },
-                   [&](const std::string& sentence) { display.notice(sentence); }, interrupted});
-  display.notice(fmt::format("training {} network parameters on {} images, on {}; run folder {}",
-                             trainer.model().network_parameters(), trainer.image_count(),
-                             device.str(), folder.path.string()));
   std::unique_ptr<ServerProcess> server;
-  if (arguments.serve) server = std::make_unique<ServerProcess>(folder.path, arguments.serve_port);
-  const bool finished = trainer.run();
+  catch_interruption();
+  TrainingEvents events;
+  events.training.report = [&](const StepReport& report) { display.report(report); };
+  events.training.evaluated = [&](const Evaluation& evaluation, const StepReport& report) {
+    display.evaluated(evaluation, report);
+  };
+  events.training.notice = [&](const std::string& sentence) { display.notice(sentence); };
+  events.training.stop = interrupted;
+  events.started = [&](const TrainingStart& start) {
+    display.notice(fmt::format("training {} network parameters on {} images, on {}; run folder {}",
+                               start.network_parameters, start.images, start.device,
+                               arguments.output));
+    if (arguments.serve)
+      server = std::make_unique<ServerProcess>(arguments.output, arguments.serve_port);
+  };
+  events.trained = [&] {
+    display.finish();
+    end_on_interruption();  // everything is saved; what follows may be cut short
+  };
+  const std::optional<Evaluation> evaluation = train_run(request, events);
   display.finish();
-  if (!finished) {
-    fmt::print("stopped and saved; go on with: facet train --out {} --resume\n",
-               folder.path.string());
-    throw CLI::RuntimeError(130);
+  if (!evaluation) {
+    fmt::print("stopped and saved; go on with: facet train --out {} --resume\n", arguments.output);
+    throw ExitStatus{130};
   }
-  end_on_interrupt();  // everything is saved; what follows may be cut short
-  print_evaluation(finish_run(trainer, pack, config, folder, device));
-  fmt::print("run       {}\nsamples   {}\n", folder.path.string(), folder.samples().string());
+  print_evaluation(*evaluation);
+  fmt::print("run       {}\nsamples   {}\n", arguments.output, folder.samples().string());
 }
 
 }  // namespace
 
-void add_train_command(CLI::App& program) {
+void add_train_command(const Command& program) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = program.add_subcommand("train", "Train a model");
-  command->add_option("config", arguments->config, "JSON with comments; see docs/config.md");
-  CLI::Option* output = command->add_option("--out", arguments->output, "The run folder");
-  add_repeated_option(*command, "--set", arguments->settings,
-                      "Change an option of the config, key=value; may be repeated");
-  command->add_flag("--resume", arguments->resume, "Continue the run in --out");
-  CLI::Option* serve =
+  const Command command = program.command("train", "Train a model");
+  command.option("config", arguments->config, "JSON with comments; see docs/config.md");
+  const Option output = command.option("--out", arguments->output, "The run folder");
+  command.repeated("--set", arguments->settings,
+                   "Change an option of the config, key=value; may be repeated");
+  command.flag("--resume", arguments->resume, "Continue the run in --out");
+  const Option serve =
       command
-          ->add_flag("--serve{8080}", arguments->serve_port,
-                     "Show the training in the browser while it runs; --serve=PORT names a port")
-          ->check(CLI::Range(0, 65535));
-  CLI::Option* describe = command->add_flag("--describe-options", arguments->describe,
-                                            "Print every option of a config and stop");
-  output->excludes(describe);
-  add_device_option(*command, arguments->device);
-  command->callback([arguments, serve] {
-    arguments->serve = serve->count() > 0;
+          .flag("--serve{8080}", arguments->serve_port,
+                "Show the training in the browser while it runs; --serve=PORT names a port")
+          .range(0, 65535);
+  const Option describe = command.flag("--describe-options", arguments->describe,
+                                       "Print every option of a config and stop");
+  output.excludes(describe);
+  command.device_option(arguments->device);
+  command.run([arguments, serve] {
+    arguments->serve = serve.given();
     if (arguments->output.empty() && !arguments->describe)
       throw Error({.doing = "starting a run",
                    .object = "--out",

@@ -10,9 +10,16 @@ endif()
 # The arithmetic is inside LibTorch: more than -O2 costs compile time and gives nothing.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
-# LibTorch's headers take 20 seconds to read: keep what was compiled once.
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+# A fast linker where there is one.
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# For whoever builds often: keeps what was compiled once. It makes a first build slower, so it is off by default.
+option(FACET_CCACHE "Compile through ccache" OFF)
+if(FACET_CCACHE)
+  find_program(CCACHE_PROGRAM ccache REQUIRED)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${CCACHE_PROGRAM})

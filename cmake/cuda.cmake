@@ -1,5 +1,5 @@
 # Our kernels (FACET_CUDA): files of their own, compiled by nvcc, that never see LibTorch. LibTorch's CMake adds
-# flags for every card that it was built for to all CUDA code; ours is built for the cards named here.
+# flags for every GPU that it was built for to all CUDA code; ours is built for the GPUs named here.
 set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "Cards to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
 
 macro(facet_enable_cuda)

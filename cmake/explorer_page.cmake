@@ -14,4 +14,4 @@ set(page_table ${PROJECT_BINARY_DIR}/page_files.cpp)
 add_custom_command(OUTPUT ${page_table}
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page_table} "-DFILES=${page_entries}" -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
   DEPENDS ${page_inputs} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
-list(APPEND FACET_PLAIN_SOURCES ${page_table})
+list(APPEND FACET_SOURCES ${page_table})

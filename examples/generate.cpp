@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/model/model_file.h"
 #include "facet/report/picture.h"

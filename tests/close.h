@@ -3,9 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 #include "facet/prior/factorial_mixture.h"
 
 namespace facet {
@@ -18,8 +18,8 @@ inline testing::AssertionResult close(const torch::Tensor& actual, const torch::
     return testing::AssertionFailure()
            << "shape " << actual.sizes() << ", expected " << expected.sizes();
   if (actual.numel() == 0) return testing::AssertionFailure() << "nothing to compare";
-  const torch::Tensor a = actual.detach().to(torch::kFloat64).flatten();
-  const torch::Tensor e = expected.detach().to(torch::kFloat64).flatten();
+  const torch::Tensor a = actual.detach().to(kFloat64).flatten();
+  const torch::Tensor e = expected.detach().to(kFloat64).flatten();
   const torch::Tensor excess = (a - e).abs() - (relative * e.abs() + absolute);
   if (excess.le(0).all().item<bool>()) return testing::AssertionSuccess();
   const auto worst = excess.nan_to_num(1e300).argmax().item<int64_t>();
@@ -30,11 +30,11 @@ inline testing::AssertionResult close(const torch::Tensor& actual, const torch::
 
 /// float64 normal numbers, the tests' raw material.
 inline torch::Tensor normal64(const Key& key, torch::IntArrayRef shape) {
-  return standard_normal(key, shape, torch::kFloat64);
+  return standard_normal(key, shape, kFloat64);
 }
 
 /// One float64 number, as a step's numbers are.
-inline torch::Tensor number(double value) { return torch::full({}, value, torch::kFloat64); }
+inline torch::Tensor number(double value) { return torch::full({}, value, kFloat64); }
 
 /// Blocks with means of unit spread and variances around 1/2.
 inline BlockEncoding random_block(const Key& key, int64_t images, int64_t dimensions) {

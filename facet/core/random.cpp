@@ -4,6 +4,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 
 namespace facet {
@@ -26,7 +27,7 @@ Key Key::at(const torch::Tensor& counter) const {
 
 torch::Generator Key::generator(torch::Device device) const {
   if (counter_.defined())
-    throw std::logic_error("a generator is made on the host, a key's counter is on the card");
+    throw std::logic_error("a generator is made on the host, a key's counter is on the GPU");
   // Not a clone on the CPU: LibTorch never frees those, and 2.5 kB a draw adds up over a run.
   if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(state_);
   torch::Generator generator = at::globalContext().defaultGenerator(device).clone();
@@ -48,7 +49,7 @@ torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
 }
 
 torch::Tensor permutation(const Key& key, int64_t count) {
-  return torch::randperm(count, key.generator(), torch::kInt64);
+  return torch::randperm(count, key.generator(), kInt64);
 }
 
 }  // namespace facet

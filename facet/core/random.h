@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet {
 
@@ -22,12 +22,12 @@ class Key {
   }
   Key fold(std::string_view purpose) const;
   /// A key for the step that `counter` (int64, one number) counts. On the CPU it is fold(counter);
-  /// a number on a card is read by the draws themselves, each time that they run, so that a
+  /// a number on a GPU is read by the draws themselves, each time that they run, so that a
   /// recorded step draws anew.
   Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }
-  /// The number on a card that draws also depend on; undefined without one.
+  /// The number on a GPU that draws also depend on; undefined without one.
   const torch::Tensor& counter() const { return counter_; }
 
   /// A generator on `device` whose numbers depend on nothing but this key, which has no counter.

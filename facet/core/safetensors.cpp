@@ -12,6 +12,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -26,10 +27,9 @@ struct TypeName {
   torch::ScalarType type;
 };
 constexpr TypeName type_names[] = {
-    {"F64", torch::kFloat64},   {"F32", torch::kFloat32}, {"F16", torch::kFloat16},
-    {"BF16", torch::kBFloat16}, {"I64", torch::kInt64},   {"I32", torch::kInt32},
-    {"I16", torch::kInt16},     {"I8", torch::kInt8},     {"U8", torch::kUInt8},
-    {"BOOL", torch::kBool},
+    {"F64", kFloat64}, {"F32", kFloat32},      {"F16", kFloat16}, {"BF16", torch::kBFloat16},
+    {"I64", kInt64},   {"I32", kInt32},        {"I16", kInt16},   {"I8", kInt8},
+    {"U8", kUInt8},    {"BOOL", torch::kBool},
 };
 /// Headers above this are refused, as the format's own reader does.
 constexpr uint64_t largest_header = 100'000'000;

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet {
 

@@ -1,5 +1,5 @@
-// Adam's step and the gradient's length over flat float32 buffers on a card. What changes with time
-// is read from the card, so that a recorded step can be replayed.
+// Adam's step and the gradient's length over flat float32 buffers on a GPU. What changes with time
+// is read from the GPU, so that a recorded step can be replayed.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace facet::cuda {
 
 struct AdamSettings {
   double beta1, beta2, epsilon;
-  double largest_gradient_norm;  ///< 0 leaves the gradient as it is
-  double weight_decay;           ///< times the learning rate: the share that parameters lose
-  const double* learning_rate;   ///< on the card
-  const int64_t* step;           ///< on the card, counted from 1
-  const double* norm;  ///< on the card, the gradient's length; may be null without a largest
+  double clip_grad_norm;        ///< 0 leaves the gradient as it is
+  double weight_decay;          ///< times the learning rate: the share that parameters lose
+  const double* learning_rate;  ///< on the GPU
+  const int64_t* step;          ///< on the GPU, counted from 1
+  const double* norm;  ///< on the GPU, the gradient's length; may be null without a largest
 };
 
 /// One step in place. `shadow` receives the new parameters as bfloat16 and may be null.

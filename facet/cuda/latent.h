@@ -1,4 +1,4 @@
-// The latent vector on a card, float32: the encoder's head [B, 2Z] cut into mean and log variance
+// The latent vector on a GPU, float32: the encoder's head [B, 2Z] cut into mean and log variance
 // (the latter held between two bounds), the draw z = mean + sigma noise, and KL(q || N(0, I)). Each
 // is one launch in either direction.
 #pragma once
@@ -13,7 +13,7 @@ struct LatentShape {
   int64_t latents;      ///< Z
   float low, high;      ///< bounds of the log variance
   uint64_t key;         ///< of the noise
-  const int64_t* step;  ///< of the noise, on the card; may be null
+  const int64_t* step;  ///< of the noise, on the GPU; may be null
 };
 
 /// head [B, 2Z] to mean and log variance [B, Z], and to a draw z [B, Z] unless that is null. The

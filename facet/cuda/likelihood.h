@@ -1,4 +1,4 @@
-// Log densities of images on a card, float32: log p(x|z) of every image together with its
+// Log densities of images on a GPU, float32: log p(x|z) of every image together with its
 // derivative by the decoder's output, in one pass; the way back is that derivative times the
 // image's gradient.
 #pragma once
@@ -28,7 +28,7 @@ void bernoulli_log_density(const float* x, const float* output, float* log_densi
 /// The output is C means and then C numbers whose sigmoid is scaled to a deviation between two
 /// bounds.
 void gaussian_log_density(const float* x, const float* output, float* log_density,
-                          float* derivative, float smallest_deviation, float largest_deviation,
+                          float* derivative, float smallest_stddev, float largest_stddev,
                           const LikelihoodShape& shape, cudaStream_t stream);
 
 /// `values` [B, numbers] times the gradient of their image. `gradient` [B] has the given stride, 0

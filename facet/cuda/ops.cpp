@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "facet/core/torch.h"
 #include "facet/cuda/adam.h"
 #include "facet/cuda/latent.h"
 #include "facet/cuda/likelihood.h"
@@ -20,7 +21,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Calls `work` with the stream of the card where `where` is.
+/// Calls `work` with the stream of the GPU where `where` is.
 template <typename Work>
 void launch(const torch::Tensor& where, const Work& work) {
   const c10::cuda::CUDAGuard device(where.device());
@@ -39,7 +40,7 @@ torch::Tensor contiguous(const torch::Tensor& tensor) {
 }
 
 torch::TensorOptions doubles(const torch::Tensor& like) {
-  return like.options().dtype(torch::kFloat64).requires_grad(false);
+  return like.options().dtype(kFloat64).requires_grad(false);
 }
 
 /// Where the noise of a draw comes from.
@@ -64,13 +65,13 @@ bool on_card(const torch::Tensor& tensor, torch::ScalarType type) {
 
 }  // namespace
 
-bool takes(const torch::Tensor& tensor) { return on_card(tensor, torch::kFloat32); }
-bool takes_block(const torch::Tensor& tensor) { return on_card(tensor, torch::kFloat64); }
-bool takes_pixels(const torch::Tensor& tensor) { return on_card(tensor, torch::kUInt8); }
+bool takes(const torch::Tensor& tensor) { return on_card(tensor, kFloat32); }
+bool takes_block(const torch::Tensor& tensor) { return on_card(tensor, kFloat64); }
+bool takes_pixels(const torch::Tensor& tensor) { return on_card(tensor, kUInt8); }
 
 bool draws(const torch::TensorOptions& options) {
   const auto type = c10::typeMetaToScalarType(options.dtype());
-  return options.device().is_cuda() && (type == torch::kFloat32 || type == torch::kFloat64);
+  return options.device().is_cuda() && (type == kFloat32 || type == kFloat64);
 }
 
 namespace {
@@ -80,7 +81,7 @@ template <class Fill>
 torch::Tensor drawn(torch::IntArrayRef shape, const torch::TensorOptions& options, Fill fill) {
   const torch::Tensor out = torch::empty(shape, options.requires_grad(false));
   launch(out, [&](cudaStream_t stream) {
-    if (out.scalar_type() == torch::kFloat64)
+    if (out.scalar_type() == kFloat64)
       fill(out.data_ptr<double>(), out.numel(), stream);
     else
       fill(out.data_ptr<float>(), out.numel(), stream);
@@ -239,7 +240,7 @@ torch::Tensor standard_normal_kl(const torch::Tensor& mean, const torch::Tensor&
 
 torch::Tensor from_pixels(const torch::Tensor& pixels, double scale, double shift) {
   const torch::Tensor dense = pixels.contiguous();
-  const torch::Tensor x = torch::empty(dense.sizes(), dense.options().dtype(torch::kFloat32));
+  const torch::Tensor x = torch::empty(dense.sizes(), dense.options().dtype(kFloat32));
   launch(x, [&](cudaStream_t stream) {
     cuda::from_pixels(dense.data_ptr<uint8_t>(), x.data_ptr<float>(), x.numel(),
                       static_cast<float>(scale), static_cast<float>(shift), stream);
@@ -310,8 +311,8 @@ torch::Tensor bernoulli_log_density(const torch::Tensor& x, const torch::Tensor&
 }
 
 torch::Tensor gaussian_log_density(const torch::Tensor& x, const torch::Tensor& output,
-                                   double smallest_deviation, double largest_deviation) {
-  return LogDensity::apply(x, output, Deviations{true, smallest_deviation, largest_deviation});
+                                   double smallest_stddev, double largest_stddev) {
+  return LogDensity::apply(x, output, Deviations{true, smallest_stddev, largest_stddev});
 }
 
 namespace {
@@ -335,8 +336,8 @@ struct TermDerivatives {
 void require_posterior(const PriorFactorTensors& factor) {
   for (const torch::Tensor* tensor :
        {&factor.log_alpha, &factor.alpha, &factor.alpha_mu, &factor.alpha_mu2, &factor.counts})
-    TORCH_CHECK(tensor->scalar_type() == torch::kFloat64 && tensor->is_contiguous(),
-                "a posterior on a card is dense float64");
+    TORCH_CHECK(tensor->scalar_type() == kFloat64 && tensor->is_contiguous(),
+                "a posterior on a GPU is dense float64");
 }
 
 /// Pointers of a factor whose block of [B, Z] encodings begins at a column, and room for the
@@ -384,7 +385,7 @@ PriorTermTensors add_terms_to(PriorFactor& factor, const torch::Tensor& mean, Fa
   factor.label_log_likelihood = terms.label_log_likelihood.data_ptr<double>();
   room.partials =
       torch::empty({partial_numbers(images, factor.components, factor.dimensions)}, options);
-  room.tickets = torch::empty({ticket_numbers(images)}, options.dtype(torch::kInt32));
+  room.tickets = torch::empty({ticket_numbers(images)}, options.dtype(kInt32));
   factor.partials = room.partials.data_ptr<double>();
   factor.tickets = reinterpret_cast<unsigned*>(room.tickets.data_ptr<int32_t>());
   return terms;
@@ -575,10 +576,9 @@ void natural_gradient_update(const torch::Tensor& mean, const torch::Tensor& var
 namespace {
 
 Number number_type(const torch::Tensor& tensor) {
-  if (tensor.scalar_type() == torch::kFloat32) return Number::float32;
-  if (tensor.scalar_type() == torch::kFloat64) return Number::float64;
-  TORCH_CHECK(tensor.scalar_type() == torch::kInt64,
-              "numbers to add are float32, float64 or int64");
+  if (tensor.scalar_type() == kFloat32) return Number::float32;
+  if (tensor.scalar_type() == kFloat64) return Number::float64;
+  TORCH_CHECK(tensor.scalar_type() == kInt64, "numbers to add are float32, float64 or int64");
   return Number::int64;
 }
 
@@ -635,7 +635,7 @@ struct WeightedSum : torch::autograd::Function<WeightedSum> {
     const torch::Tensor gradient = gradients[0];
     const torch::Tensor derivatives =
                             torch::empty({static_cast<int64_t>(count)}, doubles(gradient)),
-                        small = torch::empty_like(derivatives, torch::kFloat32);
+                        small = torch::empty_like(derivatives, kFloat32);
     in_stretches(count, most_terms, [&](size_t begin, size_t end) {
       Terms terms = {};
       for (size_t i = begin; i < end; ++i)
@@ -648,7 +648,7 @@ struct WeightedSum : torch::autograd::Function<WeightedSum> {
     variable_list result;
     for (size_t i = 0; i < count; ++i) {
       const torch::Tensor& values = saved[count + i];
-      const torch::Tensor& own = values.scalar_type() == torch::kFloat32 ? small : derivatives;
+      const torch::Tensor& own = values.scalar_type() == kFloat32 ? small : derivatives;
       result.push_back(own.select(0, static_cast<int64_t>(i)).expand(values.sizes()));
     }
     result.emplace_back();
@@ -693,7 +693,7 @@ void adam_step(const torch::Tensor& parameters, const torch::Tensor& gradients,
   const AdamSettings settings{numbers.beta1,
                               numbers.beta2,
                               numbers.epsilon,
-                              numbers.largest_gradient_norm,
+                              numbers.clip_grad_norm,
                               numbers.weight_decay,
                               numbers.learning_rate.data_ptr<double>(),
                               numbers.step.data_ptr<int64_t>(),

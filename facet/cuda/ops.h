@@ -1,7 +1,7 @@
 // What the kernels of this folder are to LibTorch: functions on tensors, differentiable where the
 // plain formula is. Each stands for a formula that another layer writes out in LibTorch's own
 // operations, which is the reference; callers ask takes() first and use the formula otherwise. In
-// builds without CUDA takes() is false. All read what changes from step to step on the card and
+// builds without CUDA takes() is false. All read what changes from step to step on the GPU and
 // never wait for it, so that a step can be recorded and replayed.
 #pragma once
 
@@ -9,20 +9,20 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet::cuda {
 
-/// Whether `tensor` is float32 on a card, and this build has kernels.
+/// Whether `tensor` is float32 on a GPU, and this build has kernels.
 bool takes(const torch::Tensor& tensor);
-/// Whether `tensor` is float64 on a card: a block of encodings as phase 2 keeps them.
+/// Whether `tensor` is float64 on a GPU: a block of encodings as phase 2 keeps them.
 bool takes_block(const torch::Tensor& tensor);
-/// Whether `tensor` is U8 on a card.
+/// Whether `tensor` is U8 on a GPU.
 bool takes_pixels(const torch::Tensor& tensor);
-/// Whether random numbers of these options are drawn here: float32 or float64 on a card.
+/// Whether random numbers of these options are drawn here: float32 or float64 on a GPU.
 bool draws(const torch::TensorOptions& options);
 
-/// Element i is a pure function of the key, of the number in `counter` (int64 on the card;
+/// Element i is a pure function of the key, of the number in `counter` (int64 on the GPU;
 /// undefined stands for 0) and of i.
 torch::Tensor standard_normal(uint64_t key, const torch::Tensor& counter, torch::IntArrayRef shape,
                               const torch::TensorOptions& options);
@@ -51,7 +51,7 @@ torch::Tensor from_pixels(const torch::Tensor& pixels, double scale, double shif
 torch::Tensor bernoulli_log_density(const torch::Tensor& x, const torch::Tensor& output);
 /// The same where `output` [B, 2C, H, W] holds means and what a sigmoid makes deviations of.
 torch::Tensor gaussian_log_density(const torch::Tensor& x, const torch::Tensor& output,
-                                   double smallest_deviation, double largest_deviation);
+                                   double smallest_stddev, double largest_stddev);
 
 /// The posterior of one factor and what is known of the images.
 struct PriorFactorTensors {
@@ -73,7 +73,7 @@ std::vector<PriorTermTensors> prior_terms(const torch::Tensor& mean,
 
 struct NaturalStepNumbers {
   double scale;       ///< N / |B|
-  torch::Tensor rho;  ///< one float64 number on the card
+  torch::Tensor rho;  ///< one float64 number on the GPU
   double m0, s0, a0, b0, c0;
 };
 /// E-step, conjugate posterior and natural-gradient step, in place, of several factors with blocks
@@ -92,7 +92,7 @@ PriorTermTensors prior_terms(const torch::Tensor& mean, const torch::Tensor& var
 struct WeightedMean {
   torch::Tensor values;  ///< float32 or float64
   double factor = 1.0;
-  torch::Tensor weight;  ///< one float64 number on the card; undefined stands for 1
+  torch::Tensor weight;  ///< one float64 number on the GPU; undefined stands for 1
 };
 /// Their sum, one float64 number; gradients flow to the values.
 torch::Tensor weighted_sum(const std::vector<WeightedMean>& terms);
@@ -109,18 +109,18 @@ void add_to_sums(const torch::Tensor& sums, const std::vector<SummedTerm>& terms
 
 struct AdamNumbers {
   double beta1, beta2, epsilon;
-  double largest_gradient_norm;  ///< 0 leaves gradients as they are
-  double weight_decay;           ///< times the learning rate: the share that parameters lose
-  torch::Tensor learning_rate;   ///< one float64 number on the card
-  torch::Tensor step;            ///< one int64 number on the card, counted from 1
-  torch::Tensor norm;            ///< gradient_norm(); not needed where nothing is shortened
+  double clip_grad_norm;        ///< 0 leaves gradients as they are
+  double weight_decay;          ///< times the learning rate: the share that parameters lose
+  torch::Tensor learning_rate;  ///< one float64 number on the GPU
+  torch::Tensor step;           ///< one int64 number on the GPU, counted from 1
+  torch::Tensor norm;           ///< gradient_norm(); not needed where nothing is shortened
 };
 /// One step of flat float32 parameters in place. `shadow`, where defined, becomes their bfloat16
 /// copy.
 void adam_step(const torch::Tensor& parameters, const torch::Tensor& gradients,
                const torch::Tensor& first, const torch::Tensor& second, const torch::Tensor& shadow,
                const AdamNumbers& numbers);
-/// The length of a flat float32 gradient, one float64 number on the card.
+/// The length of a flat float32 gradient, one float64 number on the GPU.
 torch::Tensor gradient_norm(const torch::Tensor& gradients);
 
 }  // namespace facet::cuda

@@ -1,13 +1,14 @@
 // The kernels of a build without CUDA: they take nothing, so nobody calls them.
 #include <stdexcept>
 
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 
 namespace facet::cuda {
 
 namespace {
 
-[[noreturn]] void absent() { throw std::logic_error("this build has no kernels for a card"); }
+[[noreturn]] void absent() { throw std::logic_error("this build has no kernels for a GPU"); }
 
 }  // namespace
 

@@ -19,7 +19,7 @@ class OwnStream {
   }
   ~OwnStream() {
     // Its number may be given to another stream at once, and LibTorch keeps memory by that number.
-    // A lost card is told of elsewhere.
+    // A lost GPU is told of elsewhere.
     (void)cudaStreamSynchronize(stream_);
     (void)cudaStreamDestroy(stream_);
   }

@@ -1,4 +1,4 @@
-// The factorial mixture prior on a card, for all factors of a model at once and in float64: the
+// The factorial mixture prior on a GPU, for all factors of a model at once and in float64: the
 // terms of the bound with their gradient by the encoding (eq:resp, eq:Elogp, eq:elbo:b, eq:elbo:c),
 // and the E-step with the natural-gradient step (eq:natural-gradients, eq:lambda-update). Nothing
 // of size [B, K, D] exists, and sums over d, k and images are matrix products on the tensor cores'
@@ -76,7 +76,7 @@ void prior_terms_gradient(const PriorBatch& batch, const TermGradients& gradient
 
 struct NaturalStep {
   double scale;       ///< N / |B|
-  const double* rho;  ///< on the card
+  const double* rho;  ///< on the GPU
   double m0, s0, a0, b0, c0;
 };
 /// The E-step, and lambda <- (1 - rho) lambda + rho lambda* in place.

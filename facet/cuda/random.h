@@ -1,5 +1,5 @@
-// Random numbers on a card: element i of what is drawn is a pure function of the key, of the number
-// at `step` (on the card; null stands for 0) and of i.
+// Random numbers on a GPU: element i of what is drawn is a pure function of the key, of the number
+// at `step` (on the GPU; null stands for 0) and of i.
 #pragma once
 
 #include <cstdint>

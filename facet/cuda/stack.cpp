@@ -4,8 +4,9 @@
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "facet/cuda/card.h"
+#include "facet/core/torch.h"
 #include "facet/cuda/convolution.h"
+#include "facet/cuda/gpu.h"
 #include "facet/cuda/own_stream.h"
 
 namespace facet::cuda {
@@ -24,7 +25,7 @@ bool narrow(int64_t channels) { return channels % 8 != 0; }
 View view_of(const torch::Tensor& image) {
   View view;
   view.data = image.data_ptr();
-  view.single = image.scalar_type() == torch::kFloat32;
+  view.single = image.scalar_type() == kFloat32;
   if (image.dim() == 2) {
     view.batch = whole(image.stride(0));
     view.channel = whole(image.stride(1));
@@ -154,9 +155,9 @@ struct Room {
 
   explicit Room(torch::Device device)
       : sums(torch::empty({static_cast<int64_t>(workspace_sums)},
-                          torch::TensorOptions().dtype(torch::kFloat32).device(device))),
+                          torch::TensorOptions().dtype(kFloat32).device(device))),
         counters(torch::zeros({static_cast<int64_t>(workspace_counters)},
-                              torch::TensorOptions().dtype(torch::kInt32).device(device))) {}
+                              torch::TensorOptions().dtype(kInt32).device(device))) {}
   Workspace workspace() const { return {sums.data_ptr<float>(), counters.data_ptr<int>()}; }
 };
 
@@ -189,9 +190,7 @@ struct Stack::State {
   const void* weights(size_t layer) const {
     return shadows.empty() ? layers[layer].weight.data_ptr() : shadows[layer].data_ptr();
   }
-  torch::ScalarType type() const {
-    return operand == Operand::bf16 ? torch::kBFloat16 : torch::kFloat32;
-  }
+  torch::ScalarType type() const { return operand == Operand::bf16 ? torch::kBFloat16 : kFloat32; }
   torch::Tensor memory(int64_t count, torch::ScalarType scalar) const {
     return torch::empty(
         {count}, torch::TensorOptions().dtype(scalar).device(layers.front().weight.device()));
@@ -284,7 +283,7 @@ struct Stack::Run : torch::autograd::Function<Run> {
                                          const Finish& finish, cudaStream_t stream) {
     const Patches patches = patches_of(sizes, transposed);
     const torch::Tensor filled = state.filled_weights(i, patches, stream);
-    const torch::Tensor products = state.memory(patches.elements(), torch::kFloat32);
+    const torch::Tensor products = state.memory(patches.elements(), kFloat32);
     Finish to_products;
     to_products.out = patches.view(products);
     to_products.out.single = true;

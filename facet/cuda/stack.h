@@ -1,4 +1,4 @@
-// A network on a card as one differentiable operation: convolutions, transposed convolutions and
+// A network on a GPU as one differentiable operation: convolutions, transposed convolutions and
 // linear layers with their ReLUs, forward and backward on the kernels of convolution.h. What
 // LibTorch's modules compute, in TF32 or bfloat16. Gradients of parameters go straight to where
 // their .grad lies, and are computed on a stream of their own beside the way back to the input.
@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet::cuda {
 
@@ -22,7 +22,7 @@ struct StackLayer {
   torch::Tensor weight, bias;  ///< 4-D weights lie channels-last
 };
 
-/// Whether this build and the card can run stacks.
+/// Whether this build and the GPU can run stacks.
 bool takes_stacks(torch::Device device);
 
 class Stack {

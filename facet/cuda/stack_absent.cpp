@@ -1,6 +1,7 @@
-// Networks on a card, in builds without CUDA: there are none.
+// Networks on a GPU, in builds without CUDA: there are none.
 #include <stdexcept>
 
+#include "facet/core/torch.h"
 #include "facet/cuda/stack.h"
 
 namespace facet::cuda {
@@ -10,7 +11,7 @@ struct Stack::State {};
 bool takes_stacks(torch::Device) { return false; }
 
 Stack::Stack(std::vector<StackLayer>, std::vector<torch::Tensor>) {
-  throw std::logic_error("a network on a card in a build without CUDA");
+  throw std::logic_error("a network on a GPU in a build without CUDA");
 }
 Stack::~Stack() = default;
 torch::Tensor Stack::forward(const torch::Tensor& input) { return input; }

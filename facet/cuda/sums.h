@@ -1,4 +1,4 @@
-// Sums over the images of a batch on a card, several in one launch: the training loss as a weighted
+// Sums over the images of a batch on a GPU, several in one launch: the training loss as a weighted
 // sum of means with its way back, and the sums of a metrics line. Each sum is taken in one order.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Term {
   Number type;
   Summary summary;
   double factor;
-  const double* weight;  ///< on the card; null stands for 1
+  const double* weight;  ///< on the GPU; null stands for 1
   int64_t at;            ///< the sum that it is added to
 };
 

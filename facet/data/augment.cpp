@@ -1,5 +1,7 @@
 #include "facet/data/augment.h"
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {
@@ -20,23 +22,19 @@ torch::Tensor move(const torch::Tensor& x, const Key& key) {
       uniform(key.fold("scale"), {count, 2}, x.options()) * (2 * stretch) + (1 - stretch);
   affine.select(1, 0).select(1, 0).copy_(scale.select(1, 0));
   affine.select(1, 1).select(1, 1).copy_(scale.select(1, 1));
-  namespace functional = torch::nn::functional;
-  return functional::grid_sample(
-      x, functional::affine_grid(affine, x.sizes(), false),
-      functional::GridSampleFuncOptions().padding_mode(torch::kBorder).align_corners(false));
+  constexpr int64_t bilinear = 0, border = 1;  // at::native's numbers for these modes
+  return torch::grid_sampler(x, torch::affine_grid_generator(affine, x.sizes(), false), bilinear,
+                             border, false);
 }
 
-torch::Tensor soften(const torch::Tensor& x) {
-  namespace functional = torch::nn::functional;
-  return functional::avg_pool2d(
-      functional::pad(x, functional::PadFuncOptions({1, 1, 1, 1}).mode(torch::kReplicate)),
-      functional::AvgPool2dFuncOptions(3).stride(1));
+torch::Tensor blur(const torch::Tensor& x) {
+  return torch::avg_pool2d(torch::replication_pad2d(x, {1, 1, 1, 1}), 3, 1);
 }
 
-/// What decoders do to images: soft edges, a little noise, other light.
-torch::Tensor weather(torch::Tensor x, const Key& key) {
+/// What decoders do to images: blur, a little noise, other light.
+torch::Tensor photometric_jitter(torch::Tensor x, const Key& key) {
   for (const char* purpose : {"blur", "second blur"})
-    x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (soften(x) - x);
+    x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (blur(x) - x);
   const torch::Tensor noise = standard_normal(key.fold("noise"), x.sizes(), x.options());
   return x * uniform_between(key.fold("contrast"), x, 0.85, 1.15) +
          uniform_between(key.fold("light"), x, -0.1, 0.1) +
@@ -46,8 +44,13 @@ torch::Tensor weather(torch::Tensor x, const Key& key) {
 }  // namespace
 
 torch::Tensor augment(const torch::Tensor& pixels, const Key& key) {
-  const torch::Tensor x = pixels.to(torch::kFloat32).div_(127.5).sub_(1);
-  return weather(move(x, key), key).add_(1).mul_(127.5).round_().clamp_(0, 255).to(torch::kUInt8);
+  const torch::Tensor x = pixels.to(kFloat32).div_(127.5).sub_(1);
+  return photometric_jitter(move(x, key), key)
+      .add_(1)
+      .mul_(127.5)
+      .round_()
+      .clamp_(0, 255)
+      .to(kUInt8);
 }
 
 torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key) {

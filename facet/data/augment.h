@@ -2,9 +2,8 @@
 // other light. What they show stays, so a few labelled images can stand for many.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 
 namespace facet {
 

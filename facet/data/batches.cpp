@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/torch.h"
 #include "facet/data/augment.h"
 
 namespace facet {
@@ -40,7 +41,7 @@ namespace {
 torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
   const torch::Tensor draw =
       uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));
-  return draw.mul_(255).lt(pixels).to(torch::kUInt8).mul_(255);
+  return draw.mul_(255).lt(pixels).to(kUInt8).mul_(255);
 }
 
 /// Pixels as an image set has them: of the chosen images, binarized where `seed` is given.
@@ -85,7 +86,7 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   std::string what = fmt::format("{} {}", place.str(), seed ? fmt::format("{}", *seed) : "grey");
   for (const Split split : splits) what += fmt::format(" {}", static_cast<int>(split));
   set.pixels = pack.shared ? pack.shared->get(what, make) : make();
-  set.labels = pack.labels.index_select(0, chosen).to(torch::kInt64).to(device);
+  set.labels = pack.labels.index_select(0, chosen).to(kInt64).to(device);
   if (training && options.label_fraction < 1.0) {
     const torch::Tensor order =
         permutation(Key(static_cast<uint64_t>(options.label_seed)).fold("labels"), set.count());

@@ -6,27 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
-#include "facet/core/options.h"
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/data/data_options.h"
 #include "facet/data/import.h"
 #include "facet/data/pack.h"
 
 namespace facet {
-
-struct DataOptions {
-  std::string pack;
-  PortraitSetOptions portraits;
-  std::vector<std::string> train_splits = {"train"};
-  std::string binarize = "none";
-  int64_t binarize_seed = 777;
-  bool mirror = false;
-  double label_fraction = 1.0;
-  int64_t label_seed = 1;
-
-  void visit(OptionVisitor& visitor);
-};
 
 /// The pack that the options name, or the built-in portraits where they name none.
 Pack load_data(const DataOptions& options);

@@ -10,6 +10,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/random.h"
+#include "facet/core/torch.h"
 #include "facet/data/csv.h"
 #include "facet/data/idx.h"
 #include "facet/data/image_file.h"
@@ -31,14 +32,14 @@ torch::Tensor read_idx_images(const fs::path& path) {
                  .found = fmt::format("{} dimensions", array.shape.size()),
                  .expected = "3 [N, H, W] or 4 [N, C, H, W]",
                  .cause = "is this a file of labels?"});
-  torch::Tensor images = torch::empty(shape, torch::kUInt8);
+  torch::Tensor images = torch::empty(shape, kUInt8);
   std::copy(array.values.begin(), array.values.end(), images.data_ptr<uint8_t>());
   if (images.max().item<int64_t>() <= 1) images *= 255;
   return images;
 }
 
 torch::Tensor read_idx_labels(const fs::path& path, int64_t count) {
-  if (path.empty()) return torch::full({count}, -1, torch::kInt32);
+  if (path.empty()) return torch::full({count}, -1, kInt32);
   const IdxArray array = read_idx(path);
   if (array.shape.size() != 1 || array.shape[0] != count)
     throw Error({.doing = "importing idx labels",
@@ -46,7 +47,7 @@ torch::Tensor read_idx_labels(const fs::path& path, int64_t count) {
                  .found = fmt::format("shape [{}]", fmt::join(array.shape, ", ")),
                  .expected = fmt::format("[{}], one label an image", count),
                  .cause = "do the two files belong together?"});
-  torch::Tensor labels = torch::empty({count}, torch::kInt32);
+  torch::Tensor labels = torch::empty({count}, kInt32);
   std::copy(array.values.begin(), array.values.end(), labels.data_ptr<int32_t>());
   return labels;
 }
@@ -141,7 +142,7 @@ void describe_images(Pack& pack, const Table& table, const std::vector<int64_t>&
   }
   for (const PropertyColumn& column : columns) pack.properties.push_back(column.property);
 
-  pack.labels = torch::full({count, static_cast<int64_t>(columns.size())}, -1, torch::kInt32);
+  pack.labels = torch::full({count, static_cast<int64_t>(columns.size())}, -1, kInt32);
   auto labels = pack.labels.accessor<int32_t, 2>();
   auto split = pack.split.accessor<uint8_t, 1>();
   for (int64_t n = 0; n < count; ++n) {
@@ -157,7 +158,7 @@ void describe_images(Pack& pack, const Table& table, const std::vector<int64_t>&
 
 /// A random division by the options' fractions; a table with a split column overwrites it.
 torch::Tensor random_split(int64_t count, const TableOptions& options) {
-  torch::Tensor split = torch::zeros({count}, torch::kUInt8);
+  torch::Tensor split = torch::zeros({count}, kUInt8);
   const torch::Tensor order = permutation(Key(options.seed).fold("split"), count);
   const auto valid = static_cast<int64_t>(options.valid_fraction * static_cast<double>(count));
   const auto test = static_cast<int64_t>(options.test_fraction * static_cast<double>(count));
@@ -200,8 +201,7 @@ torch::Tensor read_pictures(const std::vector<fs::path>& files, const FolderOpti
     if (n == 0) {
       first = shape;
       pixels = torch::empty(
-          {static_cast<int64_t>(files.size()), shape.channels, shape.height, shape.width},
-          torch::kUInt8);
+          {static_cast<int64_t>(files.size()), shape.channels, shape.height, shape.width}, kUInt8);
     }
     if (shape != first)
       throw Error({.doing = "importing images",
@@ -273,7 +273,7 @@ Pack import_idx(const std::vector<IdxPart>& parts, const std::string& name) {
                    .expected = fmt::format("{}x{}, as in '{}'", images.front().size(2),
                                            images.front().size(3), parts.front().images.string())});
     labels.push_back(read_idx_labels(part.labels, last.size(0)));
-    splits.push_back(torch::full({last.size(0)}, static_cast<int64_t>(part.split), torch::kUInt8));
+    splits.push_back(torch::full({last.size(0)}, static_cast<int64_t>(part.split), kUInt8));
   }
   Pack pack;
   pack.images = torch::cat(images);
@@ -282,7 +282,7 @@ Pack import_idx(const std::vector<IdxPart>& parts, const std::string& name) {
   pack.origin = "idx files";
   const auto largest = pack.labels.max().item<int64_t>();
   if (largest < 0) {
-    pack.labels = torch::empty({pack.count(), 0}, torch::kInt32);
+    pack.labels = torch::empty({pack.count(), 0}, kInt32);
   } else {
     Property property{name, {}};
     for (int64_t value = 0; value <= largest; ++value)
@@ -318,7 +318,7 @@ Pack import_folder(const fs::path& folder, const FolderOptions& options) {
   Pack pack;
   pack.origin = "a folder of pictures";
   pack.split = random_split(static_cast<int64_t>(files.size()), options.table_options);
-  pack.labels = torch::empty({static_cast<int64_t>(files.size()), 0}, torch::kInt32);
+  pack.labels = torch::empty({static_cast<int64_t>(files.size()), 0}, kInt32);
   if (!options.table.empty()) {
     const std::string object = options.table.string();
     const Table table = read_csv(options.table);
@@ -345,9 +345,9 @@ Pack make_portraits(const PortraitSetOptions& options) {
   for (const PortraitProperty& property : portrait_properties())
     pack.properties.push_back({property.name, property.values});
   const auto property_count = static_cast<int64_t>(pack.properties.size());
-  pack.images = torch::empty({options.count, 3, options.size, options.size}, torch::kUInt8);
-  pack.labels = torch::empty({options.count, property_count}, torch::kInt32);
-  pack.split = torch::zeros({options.count}, torch::kUInt8);
+  pack.images = torch::empty({options.count, 3, options.size, options.size}, kUInt8);
+  pack.labels = torch::empty({options.count, property_count}, kInt32);
+  pack.split = torch::zeros({options.count}, kUInt8);
   uint8_t* pixels = pack.images.data_ptr<uint8_t>();
   int32_t* labels = pack.labels.data_ptr<int32_t>();
   for (int64_t n = 0; n < options.count; ++n) {

@@ -9,6 +9,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -125,9 +126,9 @@ Pack read_pack(const std::filesystem::path& path) {
                  .expected = fmt::format("'{}'", format_name),
                  .cause = "is this a model? Make packs with 'facet import'"});
   Pack pack;
-  pack.images = file.get("images", torch::kUInt8, {-1, -1, -1, -1}, object);
-  pack.labels = file.get("labels", torch::kInt32, {pack.images.size(0), -1}, object);
-  pack.split = file.get("split", torch::kUInt8, {pack.images.size(0)}, object);
+  pack.images = file.get("images", kUInt8, {-1, -1, -1, -1}, object);
+  pack.labels = file.get("labels", kInt32, {pack.images.size(0), -1}, object);
+  pack.split = file.get("split", kUInt8, {pack.images.size(0)}, object);
   pack.properties = parse_properties(metadata("properties"), object);
   pack.origin = metadata("origin");
   pack.validate(object);
@@ -160,9 +161,8 @@ std::vector<Image> to_images(const torch::Tensor& pixels) {
 
 torch::Tensor to_tensor(const std::vector<Image>& images) {
   const Image& first = images.front();
-  torch::Tensor pixels =
-      torch::empty({static_cast<int64_t>(images.size()), first.channels, first.height, first.width},
-                   torch::kUInt8);
+  torch::Tensor pixels = torch::empty(
+      {static_cast<int64_t>(images.size()), first.channels, first.height, first.width}, kUInt8);
   uint8_t* next = pixels.data_ptr<uint8_t>();
   for (const Image& image : images)
     next = std::copy(image.pixels.begin(), image.pixels.end(), next);

@@ -11,26 +11,16 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/data/image.h"
+#include "facet/data/image_shape.h"
+#include "facet/data/split.h"
 
 namespace facet {
 
 struct Property {
   std::string name;
   std::vector<std::string> values;
-};
-
-enum class Split : uint8_t { train = 0, valid = 1, test = 2 };
-inline const std::vector<std::string> split_names = {"train", "valid", "test"};
-/// "train", "valid" or "test"; an Error for other words.
-Split parse_split(const std::string& name);
-std::vector<Split> parse_splits(const std::vector<std::string>& names);
-
-struct ImageShape {
-  int64_t channels = 0, height = 0, width = 0;
-  bool operator==(const ImageShape&) const = default;
 };
 
 /// Pixels made ready for a device, which several runs look at and none changes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
 #include "facet/eval/importance.h"
 #include "facet/model/objective.h"
@@ -12,7 +13,7 @@ namespace facet {
 namespace {
 
 std::vector<int64_t> to_vector(const torch::Tensor& column) {
-  const torch::Tensor plain = column.to(torch::kCPU).to(torch::kInt64).contiguous();
+  const torch::Tensor plain = column.to(torch::kCPU).to(kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
@@ -39,7 +40,7 @@ void weigh(Evaluation& result, Vae& model, const ImageSet& images, const Evaluat
     result.importance_standard_error = weighted.error;
     return;
   }
-  const torch::Tensor order = uniform(key.fold("images"), {images.count()}, torch::kFloat64);
+  const torch::Tensor order = uniform(key.fold("images"), {images.count()}, kFloat64);
   const torch::Tensor chosen =
       order.argsort().narrow(0, 0, options.importance_images).to(images.pixels.device());
   const torch::Tensor pixels = images.pixels.index_select(0, chosen);
@@ -196,7 +197,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     const Key batch_key = key.fold(batch++);
     const torch::Tensor x = model.likelihood().from_pixels(pixels);
     const BoundTerms terms = bound_terms(model, x, {}, batch_key.fold(uint64_t{0}));
-    torch::Tensor log_density = terms.reconstruction.to(torch::kFloat64);
+    torch::Tensor log_density = terms.reconstruction.to(kFloat64);
     for (int64_t s = 1; s < options.samples; ++s) {
       const torch::Tensor z = terms.encoding.sample(batch_key.fold(static_cast<uint64_t>(s)));
       log_density = log_density + model.likelihood().log_density(x, model.decode(z));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 torch::Tensor component_labels(const torch::Tensor& labels, const Property& property,

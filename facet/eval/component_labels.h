@@ -2,8 +2,7 @@
 // values, because another pack may have them in another order.
 #pragma once
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/data/pack.h"
 #include "facet/prior/factorial_mixture.h"
 

@@ -3,9 +3,8 @@
 // (eq:z-t-dist) as p(z). It needs thousands of draws an image, so many are decoded at once.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 #include "facet/model/vae.h"
 
 namespace facet {

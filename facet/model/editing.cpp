@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
@@ -108,7 +109,7 @@ torch::Tensor interpolate(const FactorialMixture& prior, const torch::Tensor& z_
                  .expected = "at least 2, the ends"});
   torch::NoGradGuard no_gradient;
   const torch::Tensor way =
-      torch::linspace(0, 1, steps, z_a.options().dtype(torch::kFloat64)).view({1, steps, 1});
+      torch::linspace(0, 1, steps, z_a.options().dtype(kFloat64)).view({1, steps, 1});
   const auto from = prior.split(z_a), to = prior.split(z_b.expand_as(z_a));
   std::vector<torch::Tensor> blocks;  // [B, steps, D] each
   for (size_t i = 0; i < prior.size(); ++i) {

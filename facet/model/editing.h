@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/model/vae.h"
 
 namespace facet {

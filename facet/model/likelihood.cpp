@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 
 namespace facet {
@@ -14,7 +15,7 @@ namespace facet {
 namespace {
 
 torch::Tensor rounded_pixels(const torch::Tensor& unit) {
-  return unit.mul(255).round().clamp(0, 255).to(torch::kUInt8);
+  return unit.mul(255).round().clamp(0, 255).to(kUInt8);
 }
 
 /// Black or white pixels: the output is a logit. Greys in [0, 1] are taken as expected counts.
@@ -23,7 +24,7 @@ class Bernoulli : public Likelihood {
   int64_t numbers_per_value() const override { return 1; }
   torch::Tensor from_pixels(const torch::Tensor& pixels) const override {
     if (cuda::takes_pixels(pixels)) return cuda::from_pixels(pixels, 1.0 / 255.0, 0.0);
-    return pixels.to(torch::kFloat32).mul_(1.0 / 255.0);
+    return pixels.to(kFloat32).mul_(1.0 / 255.0);
   }
   torch::Tensor to_pixels(const torch::Tensor& x) const override { return rounded_pixels(x); }
   torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const override {
@@ -33,7 +34,7 @@ class Bernoulli : public Likelihood {
                 .sum(1);
   }
   torch::Tensor mean(const torch::Tensor& output) const override { return torch::sigmoid(output); }
-  torch::Tensor deviation(const torch::Tensor& output) const override {
+  torch::Tensor stddev(const torch::Tensor& output) const override {
     const torch::Tensor p = mean(output);
     return torch::sqrt(p * (1 - p));
   }
@@ -43,40 +44,40 @@ class Bernoulli : public Likelihood {
 };
 
 /// Colours scaled to [-1, 1]: the output is a mean and, through a scaled sigmoid, a standard
-/// deviation between two bounds, for every colour of every pixel.
+/// standard deviation between two bounds, for every colour of every pixel.
 class Gaussian : public Likelihood {
  public:
   explicit Gaussian(const LikelihoodOptions& options)
-      : minimum_(options.minimum_deviation), maximum_(options.maximum_deviation) {
+      : minimum_(options.minimum_stddev), maximum_(options.maximum_stddev) {
     if (minimum_ >= maximum_)
       throw Error({.doing = "building the likelihood",
                    .object = "gaussian",
-                   .found = fmt::format("deviations from {} to {}", minimum_, maximum_),
+                   .found = fmt::format("standard deviations from {} to {}", minimum_, maximum_),
                    .expected = "a minimum below the maximum"});
   }
   int64_t numbers_per_value() const override { return 2; }
   torch::Tensor from_pixels(const torch::Tensor& pixels) const override {
     if (cuda::takes_pixels(pixels)) return cuda::from_pixels(pixels, 2.0 / 255.0, -1.0);
-    return pixels.to(torch::kFloat32).mul_(2.0 / 255.0).sub_(1.0);
+    return pixels.to(kFloat32).mul_(2.0 / 255.0).sub_(1.0);
   }
   torch::Tensor to_pixels(const torch::Tensor& x) const override {
     return rounded_pixels((x + 1.0) * 0.5);
   }
   torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const override {
     if (cuda::takes(output)) return cuda::gaussian_log_density(x, output, minimum_, maximum_);
-    const torch::Tensor sd = deviation(output);
+    const torch::Tensor sd = stddev(output);
     const torch::Tensor scaled = (x - mean(output)) / sd;
     return -(0.5 * scaled.square() + torch::log(sd) + 0.5 * std::log(2.0 * std::numbers::pi))
                 .flatten(1)
                 .sum(1);
   }
   torch::Tensor mean(const torch::Tensor& output) const override { return output.chunk(2, 1)[0]; }
-  torch::Tensor deviation(const torch::Tensor& output) const override {
+  torch::Tensor stddev(const torch::Tensor& output) const override {
     return minimum_ + (maximum_ - minimum_) * torch::sigmoid(output.chunk(2, 1)[1]);
   }
   torch::Tensor sample(const Key& key, const torch::Tensor& output) const override {
     const torch::Tensor centre = mean(output);
-    return centre + deviation(output) * standard_normal(key, centre.sizes(), centre.options());
+    return centre + stddev(output) * standard_normal(key, centre.sizes(), centre.options());
   }
 
  private:
@@ -116,10 +117,10 @@ std::unique_ptr<Likelihood> make_likelihood(const LikelihoodOptions& options) {
 void LikelihoodOptions::visit(OptionVisitor& visitor) {
   visitor.option("kind", kind, "Distribution of a pixel given the latent vector.",
                  one_of(likelihood_names()));
-  visitor.option("minimum_deviation", minimum_deviation,
+  visitor.option("minimum_stddev", minimum_stddev,
                  "For 'gaussian': smallest standard deviation of a pixel in [-1, 1].",
                  at_least(1e-6));
-  visitor.option("maximum_deviation", maximum_deviation,
+  visitor.option("maximum_stddev", maximum_stddev,
                  "For 'gaussian': largest standard deviation of a pixel.", at_least(1e-6));
 }
 

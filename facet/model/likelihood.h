@@ -6,20 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
-#include "facet/core/options.h"
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/model/likelihood_options.h"
 
 namespace facet {
-
-struct LikelihoodOptions {
-  std::string kind = "bernoulli";
-  double minimum_deviation = 0.001;
-  double maximum_deviation = 0.4;
-
-  void visit(OptionVisitor& visitor);
-};
 
 /// x is in the likelihood's own units ([0, 1] or [-1, 1]), [B, C, H, W]; `output` is the decoder's,
 /// [B, numbers_per_value * C, H, W].
@@ -37,7 +28,7 @@ class Likelihood {
   /// E[x|z], [B, C, H, W].
   virtual torch::Tensor mean(const torch::Tensor& output) const = 0;
   /// Standard deviation of x given z, [B, C, H, W].
-  virtual torch::Tensor deviation(const torch::Tensor& output) const = 0;
+  virtual torch::Tensor stddev(const torch::Tensor& output) const = 0;
   /// x ~ p(x|z), [B, C, H, W].
   virtual torch::Tensor sample(const Key& key, const torch::Tensor& output) const = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -33,8 +34,7 @@ struct ShapeOptions {
 }  // namespace
 
 void store_model(const Vae& model, TensorFile& file) {
-  for (const auto& parameter : model.named_parameters())
-    file.tensors[parameter.key()] = parameter.value();
+  for (const auto& [name, tensor] : model.parameters()) file.tensors[name] = tensor;
   for (size_t i = 0; i < model.prior.size(); ++i) {
     const FactorPosterior& posterior = model.prior.posteriors[i];
     const NormalGamma mean = posterior.mean();
@@ -49,18 +49,18 @@ void store_model(const Vae& model, TensorFile& file) {
 
 void restore_model(Vae& model, const TensorFile& file, const std::string& object) {
   torch::NoGradGuard no_gradient;
-  for (auto& parameter : model.named_parameters()) {
-    const torch::Tensor& stored = file.get(parameter.key(), parameter.value().scalar_type(),
-                                           parameter.value().sizes(), object);
-    require_finite(stored, parameter.key(), object);
-    parameter.value().copy_(stored);
+  for (const auto& [name, parameter] : model.parameters()) {
+    const torch::Tensor& stored =
+        file.get(name, parameter.scalar_type(), parameter.sizes(), object);
+    require_finite(stored, name, object);
+    parameter.copy_(stored);
   }
   const torch::Device device = model.device();
   for (size_t i = 0; i < model.prior.size(); ++i) {
     const FactorOptions& factor = model.prior.factors[i];
     const auto read = [&](const std::string& letter, torch::IntArrayRef shape) {
       const std::string name = fmt::format("prior.{}.{}", factor.name, letter);
-      const torch::Tensor& stored = file.get(name, torch::kFloat64, shape, object);
+      const torch::Tensor& stored = file.get(name, kFloat64, shape, object);
       require_finite(stored, name, object);
       if (letter != "m" && !stored.gt(0).all().item<bool>())
         throw Error({.doing = fmt::format("reading tensor '{}' of", name),
@@ -106,7 +106,7 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
   read_options(shape, parse_config(metadata("shape"), object), object);
   // Before anything of these sizes is allocated: the file must hold a prior of them.
   for (const FactorOptions& factor : options.factors)
-    file.get(fmt::format("prior.{}.m", factor.name), torch::kFloat64,
+    file.get(fmt::format("prior.{}.m", factor.name), kFloat64,
              {factor.components, factor.dimensions}, object);
   auto model =
       std::make_shared<Vae>(options, ImageShape{shape.channels, shape.height, shape.width}, Key(0));

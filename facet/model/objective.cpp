@@ -1,5 +1,6 @@
 #include "facet/model/objective.h"
 
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 
 namespace facet {
@@ -16,9 +17,7 @@ torch::Tensor BoundTerms::kl_r() const {
   return sum;
 }
 
-torch::Tensor BoundTerms::bound() const {
-  return reconstruction.to(torch::kFloat64) - kl_z() - kl_r();
-}
+torch::Tensor BoundTerms::bound() const { return reconstruction.to(kFloat64) - kl_z() - kl_r(); }
 
 BoundTerms bound_terms(Vae& model, const torch::Tensor& x, const torch::Tensor& labels,
                        const Key& noise) {
@@ -36,7 +35,7 @@ BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& paramete
 
 torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
                          const std::vector<torch::Tensor>& value_weights) {
-  torch::Tensor loss = torch::zeros({}, torch::dtype(torch::kFloat64).device(labels.device()));
+  torch::Tensor loss = torch::zeros({}, torch::dtype(kFloat64).device(labels.device()));
   for (size_t i = 0; i < factors.size(); ++i) {
     if (!value_weights[i].defined()) continue;
     const torch::Tensor at_label =

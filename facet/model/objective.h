@@ -5,8 +5,7 @@
 
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/model/vae.h"
 
 namespace facet {
@@ -43,9 +42,9 @@ struct ObjectiveWeights {
   std::vector<torch::Tensor> values;
 };
 
-/// The cross-entropy term of eq:semi-sup: minus the log of the allocation at each known label,
-/// times the weight of its value, summed over named factors, a mean over the images. Only the
-/// terms of named factors are looked at.
+/// The cross-entropy term of eq:semi-sup: minus the log of the assignment_probabilities at each
+/// known label, times the weight of its value, summed over named factors, a mean over the images.
+/// Only the terms of named factors are looked at.
 torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
                          const std::vector<torch::Tensor>& value_weights);
 

@@ -1,13 +1,9 @@
 #include "facet/model/recipe.h"
 
-#include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
@@ -37,14 +33,6 @@ void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {
   }
 }
 
-/// The rows of chosen components alone: a factor may have many.
-NormalGamma pick(const FactorPosterior& posterior, const torch::Tensor& components) {
-  const auto rows = [&](const torch::Tensor& all) { return all.index_select(0, components); };
-  const NaturalNormalGamma& natural = posterior.components;
-  return to_mean({rows(natural.log_alpha), rows(natural.alpha), rows(natural.alpha_mu),
-                  rows(natural.alpha_mu2)});
-}
-
 torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, const Key& key) {
   torch::Tensor block = chosen.m;
   if (recipe.temperature > 0) {
@@ -56,27 +44,8 @@ torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, 
   const torch::Tensor scale = torch::sqrt(squared_scale(chosen));
   block = block.clone();
   for (const RecipeOffset& offset : recipe.offsets)
-    block.select(1, offset.dimension) += offset.deviations * scale.select(1, offset.dimension);
+    block.select(1, offset.dimension) += offset.stddevs * scale.select(1, offset.dimension);
   return block;
-}
-
-/// The two sides of the last '='.
-std::pair<std::string, std::string> sides(const std::string& setting, const char* expected) {
-  const size_t equals = setting.rfind('=');
-  if (equals == std::string::npos) fail(setting, "no '='", expected);
-  return {setting.substr(0, equals), setting.substr(equals + 1)};
-}
-
-template <typename Number>
-Number parse_number(const std::string& setting, const std::string& text, double least, double most,
-                    const char* what) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stopped != end || !(static_cast<double>(number) >= least) ||
-      !(static_cast<double>(number) <= most))
-    fail(setting, fmt::format("'{}'", text), fmt::format("{} from {} to {}", what, least, most));
-  return number;
 }
 
 }  // namespace
@@ -89,84 +58,17 @@ Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed) {
 
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count) {
   require_recipe(prior, recipe);
-  torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> blocks, components;
-  for (size_t i = 0; i < prior.size(); ++i) {
+  const auto key = [&](size_t i) { return Key(recipe[i].seed).fold("samples").fold(i); };
+  const auto choose = [&](size_t i) {
     const FactorPosterior& posterior = prior.posteriors[i];
-    const Key key = Key(recipe[i].seed).fold("samples").fold(i);
-    components.push_back(recipe[i].component >= 0
-                             ? torch::full({count}, recipe[i].component,
-                                           posterior.counts.options().dtype(torch::kInt64))
-                             : sample_components(key.fold("component"), posterior, count));
-    blocks.push_back(draw_block(recipe[i], pick(posterior, components.back()), key.fold("block")));
-  }
-  return {torch::cat(blocks, 1), torch::stack(components, 1)};
-}
-
-void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting) {
-  const auto [name, seed] = sides(setting, "name=SEED");
-  recipe[prior.index_of(name)].seed =
-      parse_number<uint64_t>(setting, seed, 0, 18446744073709551615.0, "a whole number");
-}
-
-void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
-                            const std::string& setting) {
-  const auto parse = [&](const std::string& text) {
-    return parse_number<double>(setting, text, 0, kLargestTemperature, "a number");
+    return recipe[i].component >= 0 ? same_component(posterior, recipe[i].component, count)
+                                    : sample_components(key(i).fold("component"), posterior, count);
   };
-  if (setting.find('=') == std::string::npos) {
-    const double temperature = parse(setting);
-    for (FactorRecipe& entry : recipe) entry.temperature = temperature;
-    return;
-  }
-  const auto [name, temperature] = sides(setting, "name=TEMPERATURE");
-  recipe[prior.index_of(name)].temperature = parse(temperature);
-}
-
-void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting) {
-  const char* expected = "name:DIMENSION=DEVIATIONS";
-  const auto [place, deviations] = sides(setting, expected);
-  const size_t colon = place.rfind(':');
-  if (colon == std::string::npos) fail(setting, "no ':'", expected);
-  const size_t i = prior.index_of(place.substr(0, colon));
-  recipe[i].offsets.push_back(
-      {parse_number<int64_t>(setting, place.substr(colon + 1), 0,
-                             static_cast<double>(prior.factors[i].dimensions - 1), "a dimension"),
-       parse_number<double>(setting, deviations, -kLargestOffset, kLargestOffset, "deviations")});
-}
-
-std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, uint64_t seed) {
-  std::string text;
-  const auto add = [&](const char* option, const std::string& value) {
-    text += fmt::format(" {} {}", option, shell_quoted(value));
+  const auto draw = [&](size_t i, const torch::Tensor& components) {
+    return draw_block(recipe[i], chosen_components(prior.posteriors[i], components),
+                      key(i).fold("block"));
   };
-  const double common = recipe.front().temperature;
-  const bool alike = std::all_of(recipe.begin(), recipe.end(),
-                                 [&](const auto& entry) { return entry.temperature == common; });
-  if (alike && common != 1) add("--temperature", fmt::format("{}", common));
-  for (size_t i = 0; i < recipe.size(); ++i) {
-    const FactorOptions& factor = prior.factors[i];
-    const FactorRecipe& entry = recipe[i];
-    if (entry.component >= 0)
-      add("--fix", fmt::format("{}={}", factor.name, factor.component_name(entry.component)));
-    if (entry.seed != seed) add("--redraw", fmt::format("{}={}", factor.name, entry.seed));
-    if (!alike && entry.temperature != 1)
-      add("--temperature", fmt::format("{}={}", factor.name, entry.temperature));
-    for (const RecipeOffset& offset : entry.offsets)
-      add("--offset", fmt::format("{}:{}={}", factor.name, offset.dimension, offset.deviations));
-  }
-  return text;
-}
-
-std::string shell_quoted(const std::string& word) {
-  const auto plain = [](char letter) {
-    return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
-           std::string_view("_-./:=+,@%").find(letter) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string quoted = "'";
-  for (const char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
+  return draw_latents(prior, choose, draw);
 }
 
 }  // namespace facet

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "facet/model/vae.h"
+#include "facet/prior/sampling.h"
 
 namespace facet {
 
 /// A move along one dimension of a factor's block.
 struct RecipeOffset {
   int64_t dimension = 0;
-  double deviations = 0;  ///< in the component's predictive scale (eq:z-t-dist)
+  double stddevs = 0;  ///< in the component's predictive scale (eq:z-t-dist)
 };
 
 struct FactorRecipe {
@@ -40,19 +40,5 @@ Recipe plain_recipe(const FactorialMixture& prior, uint64_t seed);
 /// sample_latents(Key(seed).fold("samples"), ...) gives. An Error where an entry names a component
 /// or a dimension that is not there.
 LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, int64_t count);
-
-/// Changes of a recipe as the command line has them: "name=SEED"; "0.5" for all factors or
-/// "name=0.5"; "name:DIMENSION=DEVIATIONS". Errors name what cannot be.
-void set_recipe_seed(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
-void set_recipe_temperature(const FactorialMixture& prior, Recipe& recipe,
-                            const std::string& setting);
-void add_recipe_offset(const FactorialMixture& prior, Recipe& recipe, const std::string& setting);
-
-/// The options of `facet sample` that make the recipe from `--seed seed`, each with a space before
-/// it and quoted for a shell where need be.
-std::string recipe_options(const FactorialMixture& prior, const Recipe& recipe, uint64_t seed);
-
-/// A word as a shell takes it.
-std::string shell_quoted(const std::string& word);
 
 }  // namespace facet

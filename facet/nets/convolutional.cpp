@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/nets/cpu_convolution.h"
 
 namespace facet {
@@ -44,20 +45,25 @@ NetworkOptions resolve(const NetworkOptions& options) {
 
 int64_t padding_of(int64_t kernel) { return (kernel - 1) / 2; }
 
-/// He's normal initialisation; the gain shrinks it for layers without a ReLU behind them.
-void initialise(torch::Tensor weight, torch::Tensor bias, double fan_in, double gain,
-                const Key& key) {
-  torch::NoGradGuard no_gradient;
-  weight.copy_(standard_normal(key, weight.sizes(), weight.options()) *
-               (gain * std::sqrt(2.0 / fan_in)));
-  bias.zero_();
+/// A layer with He's normal initialisation; the gain shrinks it where no ReLU follows.
+LayerParameters initial_layer(torch::IntArrayRef weight_shape, int64_t outputs, double fan_in,
+                              double gain, const Key& key) {
+  const torch::TensorOptions options(kFloat32);
+  const torch::Tensor weight =
+      standard_normal(key, weight_shape, options) * (gain * std::sqrt(2.0 / fan_in));
+  return {weight.requires_grad_(), torch::zeros({outputs}, options).requires_grad_()};
+}
+
+void append(NamedTensors& tensors, const std::string& layer, const LayerParameters& parameters) {
+  tensors.emplace_back(layer + ".weight", parameters.weight);
+  tensors.emplace_back(layer + ".bias", parameters.bias);
 }
 
 std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
-                                        const Shadows& shadows) {
+                                        const Bf16Copies& bf16_copies) {
   std::vector<torch::Tensor> copies;
   for (const cuda::StackLayer& layer : layers)
-    if (shadows) copies.push_back(shadows(layer.weight));
+    if (bf16_copies) copies.push_back(bf16_copies(layer.weight));
   return std::make_shared<cuda::Stack>(std::move(layers), std::move(copies));
 }
 
@@ -107,133 +113,124 @@ std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
   return layers;
 }
 
-EncoderImpl::EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t outputs,
-                         const Key& key)
+Encoder::Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key)
     : shapes_(layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
-    const ConvolutionLayer& layer = layers[i];
-    torch::nn::Conv2d convolution(
-        torch::nn::Conv2dOptions(layer.channels_in, layer.channels_out, layer.kernel)
-            .stride(layer.stride)
-            .padding(padding_of(layer.kernel)));
-    initialise(convolution->weight, convolution->bias,
-               static_cast<double>(layer.channels_in * layer.kernel * layer.kernel), 1.0,
-               key.fold(i));
-    convolutions_.push_back(register_module(fmt::format("convolution{}", i), convolution));
+    const auto& [in, out, stride, kernel, height_in, width_in, height_out, width_out] = layers[i];
+    convolutions_.push_back(initial_layer({out, in, kernel, kernel}, out,
+                                          static_cast<double>(in * kernel * kernel), 1.0,
+                                          key.fold(i)));
   }
   const ConvolutionLayer& last = layers.back();
   const int64_t features = last.channels_out * last.height_out * last.width_out;
-  head_ = register_module("head", torch::nn::Linear(features, outputs));
   // A small head: the posterior starts near N(0, 1), where the first prior is.
-  initialise(head_->weight, head_->bias, static_cast<double>(features), 0.5, key.fold("head"));
+  head_ = initial_layer({outputs, features}, outputs, static_cast<double>(features), 0.5,
+                        key.fold("head"));
 }
 
-void EncoderImpl::accelerate(const Shadows& shadows) {
+NamedTensors Encoder::parameters() const {
+  NamedTensors tensors;
+  for (size_t i = 0; i < convolutions_.size(); ++i)
+    append(tensors, fmt::format("convolution{}", i), convolutions_[i]);
+  append(tensors, "head", head_);
+  return tensors;
+}
+
+void Encoder::accelerate(const Bf16Copies& bf16_copies) {
   using Kind = cuda::StackLayer::Kind;
   std::vector<cuda::StackLayer> layers;
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     const ConvolutionLayer& shape = shapes_[i];
     layers.push_back({Kind::convolution, shape.channels_in, shape.height_in, shape.width_in,
                       shape.channels_out, shape.height_out, shape.width_out, shape.kernel,
-                      shape.stride, padding_of(shape.kernel), true, convolutions_[i]->weight,
-                      convolutions_[i]->bias});
+                      shape.stride, padding_of(shape.kernel), true, convolutions_[i].weight,
+                      convolutions_[i].bias});
   }
   const ConvolutionLayer& last = shapes_.back();
   layers.push_back({Kind::linear, last.channels_out, last.height_out, last.width_out,
-                    head_->weight.size(0), 1, 1, 1, 1, 0, false, head_->weight, head_->bias});
-  stack_ = make_stack(std::move(layers), shadows);
+                    head_.weight.size(0), 1, 1, 1, 1, 0, false, head_.weight, head_.bias});
+  stack_ = make_stack(std::move(layers), bf16_copies);
 }
 
-torch::Tensor EncoderImpl::forward(torch::Tensor x) {
+torch::Tensor Encoder::forward(torch::Tensor x) const {
   if (stack_) return stack_->forward(x);
   if (x.is_cpu()) x = channels_last(x);
-  for (auto& convolution : convolutions_) x = convolution->forward(x).relu_();
-  return head_->forward(x.flatten(1));
+  for (size_t i = 0; i < convolutions_.size(); ++i) {
+    const int64_t stride = shapes_[i].stride, padding = padding_of(shapes_[i].kernel);
+    x = torch::conv2d(x, convolutions_[i].weight, convolutions_[i].bias, stride, padding).relu_();
+  }
+  return torch::linear(x.flatten(1), head_.weight, head_.bias);
 }
 
-DecoderImpl::DecoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t latents,
-                         int64_t channels, const Key& key) {
+Decoder::Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
+                 const Key& key) {
   const ConvolutionLayer& deepest = layers.back();
   stem_shape_ = {deepest.channels_out, deepest.height_out, deepest.width_out};
   const int64_t features = stem_shape_[0] * stem_shape_[1] * stem_shape_[2];
-  stem_ = register_module("stem", torch::nn::Linear(latents, features));
-  initialise(stem_->weight, stem_->bias, static_cast<double>(latents), 1.0, key.fold("stem"));
-
+  stem_ = initial_layer({features, latents}, features, static_cast<double>(latents), 1.0,
+                        key.fold("stem"));
   for (size_t i = layers.size(); i-- > 0;) {
     const ConvolutionLayer& mirrored = layers[i];
-    const int64_t out = i == 0 ? channels : mirrored.channels_in;
-    const int64_t kernel = mirrored.kernel, stride = mirrored.stride, padding = padding_of(kernel);
-    const double gain = i == 0 ? std::sqrt(0.5) : 1.0;  // no ReLU behind the last layer
-    const std::string name = fmt::format("convolution{}", layers.size() - 1 - i);
-    Layer layer;
-    layer.height = mirrored.height_in;
-    layer.width = mirrored.width_in;
-    if (stride == 1 && kernel % 2 == 1) {
-      layer.plain = register_module(
-          name, torch::nn::Conv2d(
-                    torch::nn::Conv2dOptions(mirrored.channels_out, out, kernel).padding(padding)));
-      initialise(layer.plain->weight, layer.plain->bias,
-                 static_cast<double>(mirrored.channels_out * kernel * kernel), gain, key.fold(i));
-    } else {
-      const auto lost = [&](int64_t side_in, int64_t side_out) {
-        return side_in - ((side_out - 1) * stride - 2 * padding + kernel);
-      };
-      layer.transposed = register_module(
-          name, torch::nn::ConvTranspose2d(
-                    torch::nn::ConvTranspose2dOptions(mirrored.channels_out, out, kernel)
-                        .stride(stride)
-                        .padding(padding)
-                        .output_padding({lost(mirrored.height_in, mirrored.height_out),
-                                         lost(mirrored.width_in, mirrored.width_out)})));
-      // A pixel of the output hears kernel^2 / stride^2 pixels of the input.
-      initialise(layer.transposed->weight, layer.transposed->bias,
-                 static_cast<double>(mirrored.channels_out * kernel * kernel) /
-                     static_cast<double>(stride * stride),
-                 gain, key.fold(i));
-    }
-    layers_.push_back(layer);
+    const int64_t in = mirrored.channels_out, out = i == 0 ? channels : mirrored.channels_in;
+    const int64_t kernel = mirrored.kernel, stride = mirrored.stride;
+    const bool transposed = stride != 1 || kernel % 2 == 0;
+    const double gain = i == 0 ? std::sqrt(0.5) : 1.0;  // no ReLU follows the last layer
+    const auto taps = static_cast<double>(in * kernel * kernel);
+    // Transposed, a pixel of the output gets kernel^2 / stride^2 pixels of the input.
+    const double fan_in = transposed ? taps / static_cast<double>(stride * stride) : taps;
+    const std::vector<int64_t> shape =
+        transposed ? std::vector{in, out, kernel, kernel} : std::vector{out, in, kernel, kernel};
+    layers_.push_back({initial_layer(shape, out, fan_in, gain, key.fold(i)), transposed, stride,
+                       padding_of(kernel), mirrored.height_in, mirrored.width_in});
   }
 }
 
-torch::Tensor DecoderImpl::Layer::forward(const torch::Tensor& x) {
-  if (plain.is_empty()) {
-    if (!x.is_cpu()) return transposed->forward(x);
-    return transposed_convolution(x, transposed->weight, transposed->bias,
-                                  transposed->options.stride()->at(0),
-                                  padding_of(transposed->weight.size(2)), height, width);
-  }
-  if (x.is_cpu() && plain->weight.size(0) < narrow_channels)
-    return narrow_convolution(x, plain->weight, plain->bias);
-  return plain->forward(x);
+NamedTensors Decoder::parameters() const {
+  NamedTensors tensors;
+  append(tensors, "stem", stem_);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    append(tensors, fmt::format("convolution{}", i), layers_[i].parameters);
+  return tensors;
 }
 
-void DecoderImpl::accelerate(const Shadows& shadows) {
+torch::Tensor Decoder::Layer::forward(const torch::Tensor& x) const {
+  const auto& [weight, bias] = parameters;
+  if (transposed && x.is_cpu())
+    return transposed_convolution(x, weight, bias, stride, padding, height, width);
+  if (transposed) {
+    const auto lost = [&](int64_t out, int64_t in) {
+      return out - ((in - 1) * stride - 2 * padding + weight.size(2));
+    };
+    return torch::conv_transpose2d(x, weight, bias, stride, padding,
+                                   {lost(height, x.size(2)), lost(width, x.size(3))});
+  }
+  if (x.is_cpu() && weight.size(0) < narrow_channels) return narrow_convolution(x, weight, bias);
+  return torch::conv2d(x, weight, bias, stride, padding);
+}
+
+void Decoder::accelerate(const Bf16Copies& bf16_copies) {
   using Kind = cuda::StackLayer::Kind;
   int64_t channels = stem_shape_[0], height = stem_shape_[1], width = stem_shape_[2];
-  std::vector<cuda::StackLayer> layers = {{Kind::linear, stem_->weight.size(1), 1, 1, channels,
-                                           height, width, 1, 1, 0, true, stem_->weight,
-                                           stem_->bias}};
+  std::vector<cuda::StackLayer> layers = {{Kind::linear, stem_.weight.size(1), 1, 1, channels,
+                                           height, width, 1, 1, 0, true, stem_.weight, stem_.bias}};
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
-    const bool plain = !layer.plain.is_empty();
-    const torch::Tensor weight = plain ? layer.plain->weight : layer.transposed->weight;
-    const torch::Tensor bias = plain ? layer.plain->bias : layer.transposed->bias;
-    const int64_t kernel = weight.size(2);
-    layers.push_back({plain ? Kind::convolution : Kind::transposed, channels, height, width,
-                      bias.size(0), layer.height, layer.width, kernel,
-                      plain ? 1 : layer.transposed->options.stride()->at(0), padding_of(kernel),
-                      i + 1 < layers_.size(), weight, bias});
-    channels = bias.size(0);
-    height = layer.height;
-    width = layer.width;
+    const auto& [parameters, transposed, stride, padding, layer_height, layer_width] = layers_[i];
+    const int64_t out = parameters.bias.size(0);
+    layers.push_back({transposed ? Kind::transposed : Kind::convolution, channels, height, width,
+                      out, layer_height, layer_width, parameters.weight.size(2), stride, padding,
+                      i + 1 < layers_.size(), parameters.weight, parameters.bias});
+    channels = out;
+    height = layer_height;
+    width = layer_width;
   }
-  stack_ = make_stack(std::move(layers), shadows);
+  stack_ = make_stack(std::move(layers), bf16_copies);
 }
 
-torch::Tensor DecoderImpl::forward(const torch::Tensor& latents) {
+torch::Tensor Decoder::forward(const torch::Tensor& latents) const {
   if (stack_) return stack_->forward(latents);
-  torch::Tensor x =
-      stem_->forward(latents).relu_().view({-1, stem_shape_[0], stem_shape_[1], stem_shape_[2]});
+  torch::Tensor x = torch::linear(latents, stem_.weight, stem_.bias)
+                        .relu_()
+                        .view({-1, stem_shape_[0], stem_shape_[1], stem_shape_[2]});
   if (x.is_cpu()) x = channels_last(x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     x = layers_[i].forward(x);

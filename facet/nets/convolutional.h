@@ -8,23 +8,13 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
-#include "facet/core/options.h"
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 #include "facet/cuda/stack.h"
 #include "facet/data/pack.h"
+#include "facet/nets/network_options.h"
 
 namespace facet {
-
-struct NetworkOptions {
-  std::string preset = "small32";
-  std::vector<int64_t> channels;
-  std::vector<int64_t> strides;
-  int64_t kernel = 3;
-
-  void visit(OptionVisitor& visitor);
-};
 
 /// One convolution of the encoder; the decoder has one for each, backwards.
 struct ConvolutionLayer {
@@ -33,51 +23,64 @@ struct ConvolutionLayer {
 };
 
 /// Gives the bfloat16 copy of a parameter; empty where a network computes in TF32.
-using Shadows = std::function<torch::Tensor(const torch::Tensor&)>;
+using Bf16Copies = std::function<torch::Tensor(const torch::Tensor&)>;
 
 /// The encoder's convolutions for images of a shape. An Error where channels and strides do not
 /// match or a layer would leave no pixel.
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
                                                  const ImageShape& shape);
 
+/// The parameters of one layer.
+struct LayerParameters {
+  torch::Tensor weight;  ///< [O, C, kernel, kernel], transposed [C, O, kernel, kernel], or [O, C]
+  torch::Tensor bias;    ///< [O]
+};
+
 /// Images [B, C, H, W] to `outputs` numbers each, [B, outputs].
-class EncoderImpl : public torch::nn::Module {
+class Encoder {
  public:
-  EncoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key);
-  torch::Tensor forward(torch::Tensor images);
+  Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key);
+  torch::Tensor forward(torch::Tensor images) const;
+  /// "convolution0.weight" to "head.bias", in the order of the layers.
+  NamedTensors parameters() const;
+  /// The linear layer at the end.
+  const LayerParameters& head() const { return head_; }
   /// From now on the kernels of cuda/stack.h compute it, on parameters as they lie now.
-  void accelerate(const Shadows& shadows);
-  cuda::Stack* stack() { return stack_.get(); }
+  void accelerate(const Bf16Copies& bf16_copies);
+  cuda::Stack* stack() const { return stack_.get(); }
 
  private:
   std::vector<ConvolutionLayer> shapes_;
-  std::vector<torch::nn::Conv2d> convolutions_;
-  torch::nn::Linear head_{nullptr};
+  std::vector<LayerParameters> convolutions_;
+  LayerParameters head_;
   std::shared_ptr<cuda::Stack> stack_;
 };
-TORCH_MODULE(Encoder);
 
-/// Latent vectors [B, Z] to `channels` numbers a pixel, [B, channels, H, W].
-class DecoderImpl : public torch::nn::Module {
+/// Latent vectors [B, Z] to `channels` numbers per pixel, [B, channels, H, W].
+class Decoder {
  public:
-  DecoderImpl(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
-              const Key& key);
-  torch::Tensor forward(const torch::Tensor& latents);
-  void accelerate(const Shadows& shadows);
-  cuda::Stack* stack() { return stack_.get(); }
+  Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
+          const Key& key);
+  torch::Tensor forward(const torch::Tensor& latents) const;
+  /// "stem.weight" to the last convolution's "bias", in the order of the layers.
+  NamedTensors parameters() const;
+  /// The linear layer at the beginning.
+  const LayerParameters& stem() const { return stem_; }
+  void accelerate(const Bf16Copies& bf16_copies);
+  cuda::Stack* stack() const { return stack_.get(); }
 
  private:
   struct Layer {
-    torch::nn::Conv2d plain{nullptr};
-    torch::nn::ConvTranspose2d transposed{nullptr};
+    LayerParameters parameters;
+    bool transposed;
+    int64_t stride, padding;
     int64_t height, width;  ///< of the output
-    torch::Tensor forward(const torch::Tensor& x);
+    torch::Tensor forward(const torch::Tensor& x) const;
   };
-  torch::nn::Linear stem_{nullptr};
+  LayerParameters stem_;
   std::vector<Layer> layers_;
   std::vector<int64_t> stem_shape_;
   std::shared_ptr<cuda::Stack> stack_;
 };
-TORCH_MODULE(Decoder);
 
 }  // namespace facet

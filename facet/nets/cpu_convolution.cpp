@@ -1,6 +1,10 @@
 #include "facet/nets/cpu_convolution.h"
 
+#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "facet/core/torch.h"
 
 namespace facet {
 

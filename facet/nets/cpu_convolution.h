@@ -4,7 +4,7 @@
 // and oneDNN computes at least a vector of output channels, however few a layer has.
 #pragma once
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet {
 

@@ -1,5 +1,7 @@
 #include "facet/prior/dirichlet.h"
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 torch::Tensor expected_log_weights(const torch::Tensor& counts) {

@@ -1,7 +1,7 @@
 // The Dirichlet distribution of a factor's mixing weights pi, given by its pseudo-counts c [K].
 #pragma once
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet {
 

@@ -1,14 +1,13 @@
 #include "facet/prior/factorial_mixture.h"
 
-#include <charconv>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
@@ -17,7 +16,7 @@ namespace facet {
 
 namespace {
 
-/// On a card everything about a posterior is computed by kernels of ours from these.
+/// On a GPU everything about a posterior is computed by kernels of ours from these.
 cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior,
                                       const torch::Tensor& labels) {
   const NaturalNormalGamma& natural = posterior.components;
@@ -34,7 +33,7 @@ FactorTerms from_kernel(const cuda::PriorTermTensors& terms) {
   return {terms.responsibilities, terms.kl_z, terms.kl_r, terms.label_log_likelihood};
 }
 
-/// Whether a block is a constant on a card: its terms have no gradient there.
+/// Whether a block is a constant on a GPU: its terms have no gradient there.
 bool kernels_take(const BlockEncoding& block) {
   return cuda::takes_block(block.mean) &&
          !(at::GradMode::is_enabled() &&
@@ -43,52 +42,12 @@ bool kernels_take(const BlockEncoding& block) {
 
 }  // namespace
 
-void FactorOptions::visit(OptionVisitor& visitor) {
-  visitor.option("name", name, "What the factor is called in files, pictures and options.");
-  visitor.option("components", components, "K, the number of clusters of its mixture.",
-                 at_least(1));
-  visitor.option("dimensions", dimensions, "D, the numbers of its block of the latent vector.",
-                 at_least(1));
-  visitor.option("property", property,
-                 "A labelled property of the data that names this factor; empty leaves it free.");
-  visitor.option("values", values,
-                 "Names of a named factor's components; training fills them in from the data.");
-}
-
-int64_t FactorOptions::component_of(const std::string& text) const {
-  for (size_t k = 0; k < values.size(); ++k)
-    if (values[k] == text) return static_cast<int64_t>(k);
-  int64_t index = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error == std::errc() && end == text.data() + text.size() && index >= 0 && index < components)
-    return index;
-  throw Error({.doing = fmt::format("choosing a component of factor '{}'", name),
-               .object = text,
-               .found = "no component of this name",
-               .expected = fmt::format("0 to {}{}", components - 1,
-                                       values.empty() ? "" : " or a value's name"),
-               .cause = values.empty() ? "" : suggest(text, values)});
-}
-
-std::string FactorOptions::component_name(int64_t component) const {
-  const auto index = static_cast<size_t>(component);
-  return index < values.size() ? values[index] : std::to_string(component);
-}
-
-void Hyperprior::visit(OptionVisitor& visitor) {
-  const Constraint positive = at_least(1e-300);
-  visitor.option("m0", m0, "Expected mean of a component.");
-  visitor.option("s0", s0, "Weight of m0, in images.", positive);
-  visitor.option("a0", a0, "Shape of the precision's Gamma prior.", positive);
-  visitor.option("b0", b0, "Rate of the precision's Gamma prior.", positive);
-  visitor.option("c0", c0, "Dirichlet pseudo-count of every component.", positive);
-}
-
-NormalGamma Hyperprior::normal_gamma(torch::Device device) const {
+NormalGamma normal_gamma(const Hyperprior& hyperprior, torch::Device device) {
   const auto scalar = [&](double value) {
-    return torch::full({}, value, torch::TensorOptions().dtype(torch::kFloat64).device(device));
+    return torch::full({}, value, torch::TensorOptions().dtype(kFloat64).device(device));
   };
-  return {scalar(m0), scalar(s0), scalar(a0), scalar(b0)};
+  return {scalar(hyperprior.m0), scalar(hyperprior.s0), scalar(hyperprior.a0),
+          scalar(hyperprior.b0)};
 }
 
 FactorPosterior FactorPosterior::from_mean(const NormalGamma& mean, const torch::Tensor& counts) {
@@ -102,11 +61,16 @@ FactorPosterior FactorPosterior::to(torch::Device device) const {
 }
 
 void FactorPosterior::assign(const FactorPosterior& other) {
-  components.log_alpha.copy_(other.components.log_alpha);
-  components.alpha.copy_(other.components.alpha);
-  components.alpha_mu.copy_(other.components.alpha_mu);
-  components.alpha_mu2.copy_(other.components.alpha_mu2);
-  counts.copy_(other.counts);
+  const NamedTensors mine = tensors(), theirs = other.tensors();
+  for (size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);
+}
+
+NamedTensors FactorPosterior::tensors() const {
+  return {{"log_alpha", components.log_alpha},
+          {"alpha", components.alpha},
+          {"alpha_mu", components.alpha_mu},
+          {"alpha_mu2", components.alpha_mu2},
+          {"counts", counts}};
 }
 
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
@@ -119,29 +83,30 @@ torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma&
          0.5 * (block.mean.square() + block.variance).matmul(expected.alpha.t());
 }
 
-torch::Tensor allocation(const torch::Tensor& expected_log_normal,
-                         const torch::Tensor& expected_log_weights) {
+torch::Tensor assignment_probabilities(const torch::Tensor& expected_log_normal,
+                                       const torch::Tensor& expected_log_weights) {
   return torch::softmax(expected_log_normal + expected_log_weights, 1);
 }
 
-torch::Tensor clamp_labels(const torch::Tensor& allocation, const torch::Tensor& labels) {
-  if (!labels.defined()) return allocation;
+torch::Tensor clamp_labels(const torch::Tensor& assignment_probabilities,
+                           const torch::Tensor& labels) {
+  if (!labels.defined()) return assignment_probabilities;
   const torch::Tensor known = labels.ge(0);
-  const torch::Tensor one_hot =
-      torch::zeros_like(allocation).scatter_(1, labels.clamp_min(0).unsqueeze(1), 1.0);
-  return torch::where(known.unsqueeze(1), one_hot, allocation);
+  const torch::Tensor one_hot = torch::zeros_like(assignment_probabilities)
+                                    .scatter_(1, labels.clamp_min(0).unsqueeze(1), 1.0);
+  return torch::where(known.unsqueeze(1), one_hot, assignment_probabilities);
 }
 
-torch::Tensor kl_block(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
-                       const torch::Tensor& responsibilities) {
+torch::Tensor kl_z(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
+                   const torch::Tensor& responsibilities) {
   const torch::Tensor entropy =
       0.5 *
       (torch::log(block.variance) + std::log(2.0 * std::numbers::pi * std::numbers::e)).sum(1);
   return -(responsibilities * expected_log_normal).sum(1) - entropy;
 }
 
-torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
-                            const torch::Tensor& expected_log_weights) {
+torch::Tensor kl_r(const torch::Tensor& responsibilities,
+                   const torch::Tensor& expected_log_weights) {
   return (torch::xlogy(responsibilities, responsibilities) -
           responsibilities * expected_log_weights)
       .sum(1);
@@ -149,7 +114,7 @@ torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
 
 HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior& hyperprior) {
   const torch::Device device = parameters.counts.device();
-  return {kl_divergence(parameters.components, hyperprior.normal_gamma(device)).sum(1),
+  return {kl_divergence(parameters.components, normal_gamma(hyperprior, device)).sum(1),
           dirichlet_kl(parameters.counts, torch::full_like(parameters.counts, hyperprior.c0))};
 }
 
@@ -157,7 +122,8 @@ FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& par
                          const torch::Tensor& labels) {
   const torch::Tensor log_normal = expected_log_normal(block, parameters.components);
   const torch::Tensor log_weights = expected_log_weights(parameters.counts);
-  const torch::Tensor gamma = clamp_labels(allocation(log_normal, log_weights), labels).detach();
+  const torch::Tensor gamma =
+      clamp_labels(assignment_probabilities(log_normal, log_weights), labels).detach();
   torch::Tensor label_log_likelihood;
   if (labels.defined()) {
     const torch::Tensor log_g = torch::log_softmax(log_normal + log_weights, 1);
@@ -166,8 +132,7 @@ FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& par
   } else {
     label_log_likelihood = torch::zeros({block.mean.size(0)}, block.mean.options());
   }
-  return {gamma, kl_block(block, log_normal, gamma), kl_assignment(gamma, log_weights),
-          label_log_likelihood};
+  return {gamma, kl_z(block, log_normal, gamma), kl_r(gamma, log_weights), label_log_likelihood};
 }
 
 FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
@@ -181,8 +146,8 @@ FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& post
 torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterior,
                      const torch::Tensor& labels) {
   torch::NoGradGuard no_gradient;
-  return clamp_labels(allocation(expected_log_normal(block, posterior.mean()),
-                                 expected_log_weights(posterior.counts)),
+  return clamp_labels(assignment_probabilities(expected_log_normal(block, posterior.mean()),
+                                               expected_log_weights(posterior.counts)),
                       labels);
 }
 
@@ -204,11 +169,8 @@ FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double s
 
 void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
                   const torch::Tensor& rho) {
-  posterior.components.log_alpha.lerp_(optimum.components.log_alpha, rho);
-  posterior.components.alpha.lerp_(optimum.components.alpha, rho);
-  posterior.components.alpha_mu.lerp_(optimum.components.alpha_mu, rho);
-  posterior.components.alpha_mu2.lerp_(optimum.components.alpha_mu2, rho);
-  posterior.counts.lerp_(optimum.counts, rho);
+  const NamedTensors from = posterior.tensors(), to = optimum.tensors();
+  for (size_t i = 0; i < from.size(); ++i) from[i].second.lerp_(to[i].second, rho);
 }
 
 void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
@@ -231,18 +193,6 @@ torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosteri
       1);
 }
 
-torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count) {
-  return torch::multinomial(posterior.counts, count, /*replacement=*/true,
-                            key.generator(posterior.counts.device()));
-}
-
-torch::Tensor sample_blocks(const Key& key, const FactorPosterior& posterior,
-                            const torch::Tensor& components) {
-  const NormalGamma all = posterior.mean();
-  const auto pick = [&](const torch::Tensor& tensor) { return tensor.index_select(0, components); };
-  return student_t_sample(key, {pick(all.m), pick(all.s), pick(all.a), pick(all.b)});
-}
-
 FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyperprior& prior,
                                    torch::Device device)
     : factors(std::move(options)), hyperprior(prior) {
@@ -253,7 +203,7 @@ FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyp
   };
   if (factors.empty()) fail("model.factors", "no factor", "at least one");
   std::set<std::string> names;
-  const NormalGamma start = hyperprior.normal_gamma(device);
+  const NormalGamma start = normal_gamma(hyperprior, device);
   for (const FactorOptions& factor : factors) {
     if (factor.name.empty()) fail("model.factors", "a factor without a name", "a name");
     if (!names.insert(factor.name).second) fail(factor.name, "two factors of this name", "one");
@@ -270,9 +220,12 @@ FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyp
   }
 }
 
-int64_t FactorialMixture::dimensions() const {
-  return std::accumulate(factors.begin(), factors.end(), int64_t{0},
-                         [](int64_t sum, const auto& factor) { return sum + factor.dimensions; });
+int64_t FactorialMixture::dimensions() const { return block_begin(factors.size()); }
+
+int64_t FactorialMixture::block_begin(size_t factor) const {
+  int64_t begin = 0;
+  for (size_t i = 0; i < factor; ++i) begin += factors[i].dimensions;
+  return begin;
 }
 
 torch::Tensor FactorialMixture::held_images(size_t factor) const {
@@ -295,7 +248,7 @@ size_t FactorialMixture::index_of(const std::string& name) const {
 std::vector<torch::Tensor> FactorialMixture::split(const torch::Tensor& z) const {
   std::vector<int64_t> sizes;
   for (const FactorOptions& factor : factors) sizes.push_back(factor.dimensions);
-  return z.to(torch::kFloat64).split_with_sizes(sizes, 1);
+  return z.to(kFloat64).split_with_sizes(sizes, 1);
 }
 
 std::vector<BlockEncoding> FactorialMixture::split(const torch::Tensor& mean,
@@ -326,12 +279,11 @@ template <typename Chosen>
 KernelFactors kernel_factors(const FactorialMixture& prior, const torch::Tensor& labels,
                              const Chosen& chosen) {
   KernelFactors result;
-  int64_t begin = 0;
-  for (size_t i = 0; i < prior.size(); begin += prior.factors[i++].dimensions) {
+  for (size_t i = 0; i < prior.size(); ++i) {
     if (!chosen(i)) continue;
     result.indices.push_back(i);
     result.tensors.push_back(kernel_input(prior.posteriors[i], labels_of_factor(labels, i)));
-    result.begins.push_back(begin);
+    result.begins.push_back(prior.block_begin(i));
   }
   return result;
 }

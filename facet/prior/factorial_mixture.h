@@ -8,44 +8,15 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
-#include "facet/core/options.h"
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/prior/factor_options.h"
 #include "facet/prior/normal_gamma.h"
 
 namespace facet {
 
-/// A factor's name and size.
-struct FactorOptions {
-  std::string name = "factor";
-  int64_t components = 64;
-  int64_t dimensions = 64;
-  std::string property;
-  std::vector<std::string> values;
-
-  bool named() const { return !property.empty(); }
-  /// The component that a value's name or an index from 0 stands for; an Error with near matches
-  /// where there is none.
-  int64_t component_of(const std::string& text) const;
-  /// "with" for a named factor's component, "3" for a free one's.
-  std::string component_name(int64_t component) const;
-
-  void visit(OptionVisitor& visitor);
-};
-
-/// The fixed parameters of the priors on a component's mean and precision and on the weights.
-struct Hyperprior {
-  double m0 = 0.0;
-  double s0 = 1.0;
-  double a0 = 0.01;
-  double b0 = 0.01;
-  double c0 = 1.0;
-
-  void visit(OptionVisitor& visitor);
-  /// The Normal-Gamma with scalar float64 parameters.
-  NormalGamma normal_gamma(torch::Device device = torch::kCPU) const;
-};
+/// The Normal-Gamma of the hyperprior, with scalar float64 parameters.
+NormalGamma normal_gamma(const Hyperprior& hyperprior, torch::Device device);
 
 /// q(xi) of one factor in mean parameters: Normal-Gammas [K, D] and Dirichlet pseudo-counts c [K].
 /// The bound is computed from these, and is differentiable in them.
@@ -68,6 +39,8 @@ struct FactorPosterior {
   FactorPosterior to(torch::Device device) const;
   /// Takes the numbers of another one of the same size; the tensors stay where they are.
   void assign(const FactorPosterior& other);
+  /// "log_alpha", "alpha", "alpha_mu", "alpha_mu2" and "counts".
+  NamedTensors tensors() const;
 };
 
 /// What the encoder says of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
@@ -80,19 +53,21 @@ torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma&
 
 /// The maximiser of the bound over q(r), [B, K] (eq:resp): a softmax of eq:Elogp + E[log pi]. The
 /// paper's g: labels play no part.
-torch::Tensor allocation(const torch::Tensor& expected_log_normal,
-                         const torch::Tensor& expected_log_weights);
+torch::Tensor assignment_probabilities(const torch::Tensor& expected_log_normal,
+                                       const torch::Tensor& expected_log_weights);
 
-/// The allocation with labelled images clamped: labels are int64 [B], -1 where unknown.
-torch::Tensor clamp_labels(const torch::Tensor& allocation, const torch::Tensor& labels);
+/// The assignment_probabilities with labelled images clamped: labels are int64 [B], -1 where
+/// unknown.
+torch::Tensor clamp_labels(const torch::Tensor& assignment_probabilities,
+                           const torch::Tensor& labels);
 
 /// E[KL(q(z_i|x) || p(z_i|mu_k, alpha_k))] averaged over the responsibilities, [B] (eq:elbo:b).
-torch::Tensor kl_block(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
-                       const torch::Tensor& responsibilities);
+torch::Tensor kl_z(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
+                   const torch::Tensor& responsibilities);
 
 /// E[KL(q(r_i) || p(r_i|pi))], [B] (eq:elbo:c).
-torch::Tensor kl_assignment(const torch::Tensor& responsibilities,
-                            const torch::Tensor& expected_log_weights);
+torch::Tensor kl_r(const torch::Tensor& responsibilities,
+                   const torch::Tensor& expected_log_weights);
 
 /// KL of the hyperprior: Normal-Gammas summed over d, [K] (eq:elbo:d), and Dirichlet, scalar
 /// (eq:elbo:e).
@@ -149,13 +124,6 @@ void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& bl
 /// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);
 
-/// Components drawn from E[pi], int64 [count].
-torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count);
-
-/// Blocks drawn from the Student-t predictives of the given components (int64 [B]), [B, D].
-torch::Tensor sample_blocks(const Key& key, const FactorPosterior& posterior,
-                            const torch::Tensor& components);
-
 /// All factors of a model and the hyperprior they share. Block i of z is the i-th stretch of
 /// dimensions(i) numbers.
 struct FactorialMixture {
@@ -169,6 +137,8 @@ struct FactorialMixture {
 
   size_t size() const { return factors.size(); }
   int64_t dimensions() const;  ///< Z
+  /// Where factor i's block of z begins.
+  int64_t block_begin(size_t factor) const;
   /// How many images each component of a factor holds in expectation, float64 [K] on the CPU; a
   /// component lives when it holds more than one.
   torch::Tensor held_images(size_t factor) const;

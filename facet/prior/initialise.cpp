@@ -1,5 +1,6 @@
 #include "facet/prior/initialise.h"
 
+#include "facet/core/torch.h"
 #include "facet/prior/kmeans.h"
 
 namespace facet {
@@ -25,7 +26,7 @@ FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, in
   const torch::Tensor within =
       (block.mean - clusters.centres.index_select(0, clusters.assignments)).square().mean(0);
   const double scale = static_cast<double>(images) / static_cast<double>(block.mean.size(0));
-  return posterior_at(clusters.centres, scale * clusters.counts.to(torch::kFloat64),
+  return posterior_at(clusters.centres, scale * clusters.counts.to(kFloat64),
                       within + block.variance.mean(0), hyperprior);
 }
 
@@ -37,7 +38,7 @@ FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tens
   const torch::Tensor classes = labels.index_select(0, known);
   const torch::Tensor means = block.mean.index_select(0, known);
   const torch::Tensor overall = block.mean.mean(0);
-  const torch::Tensor counts = torch::bincount(classes, {}, components).to(torch::kFloat64);  // [K]
+  const torch::Tensor counts = torch::bincount(classes, {}, components).to(kFloat64);  // [K]
   // One pseudo-image at the mean of all keeps an unseen class finite.
   const torch::Tensor centres =
       (overall + cluster_sums(means, classes, components)) / (counts + 1.0).unsqueeze(1);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {

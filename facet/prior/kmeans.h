@@ -2,9 +2,8 @@
 // re-seeded at the points farthest from their centres. Memory is [N, K] in slices of N.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 
 namespace facet {
 
@@ -15,7 +14,7 @@ struct KMeans {
 };
 
 /// Sums of the rows of `points` [N, D] that belong together, [clusters, D]: on the CPU, since a
-/// card would add them in another order each time.
+/// gpu would add them in another order each time.
 torch::Tensor cluster_sums(const torch::Tensor& points, const torch::Tensor& assignments,
                            int64_t clusters);
 

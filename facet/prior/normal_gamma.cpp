@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 NaturalNormalGamma to_natural(const NormalGamma& q) {

@@ -6,7 +6,7 @@
 // that grow with the data set.
 #pragma once
 
-#include <torch/torch.h>
+#include "facet/core/tensor.h"
 
 namespace facet {
 

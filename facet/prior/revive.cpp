@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {
 
 /// A component with fewer images than this is not worth two.
 constexpr double smallest_divisible = 20.0;
-/// How far each half steps from the old mean, in the component's deviations and over all dimensions
-/// together: half a nat away from the images, whatever D is. Half a deviation in every dimension
-/// would put both halves 8 nats off at D = 64, and one component that was not divided would take
-/// all.
+/// How far each half steps from the old mean, in the component's standard deviations and over all
+/// dimensions together: half a nat away from the images, whatever D is. Half a standard deviation
+/// in every dimension would put both halves 8 nats off at D = 64, and one component that was not
+/// divided would take all.
 constexpr double step_apart = 1.0;
 
 }  // namespace
@@ -22,9 +24,9 @@ int64_t revive_dead_components(const Key& key, FactorPosterior& posterior,
   const torch::Device device = posterior.counts.device();
   NormalGamma mean = posterior.mean();
   for (torch::Tensor* numbers : {&mean.m, &mean.s, &mean.a, &mean.b})
-    *numbers = numbers->to(torch::kCPU, torch::kFloat64, false, /*copy=*/true).contiguous();
+    *numbers = numbers->to(torch::kCPU, kFloat64, false, /*copy=*/true).contiguous();
   torch::Tensor counts =
-      posterior.counts.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true).contiguous();
+      posterior.counts.to(torch::kCPU, kFloat64, false, /*copy=*/true).contiguous();
   const int64_t components = counts.size(0);
   double* const count = counts.data_ptr<double>();
   int64_t revived = 0;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 torch::Tensor squared_scale(const NormalGamma& q) { return (q.s + 1.0) / q.s * q.b / q.a; }

@@ -4,9 +4,8 @@
 // where the second argument is the squared scale.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 #include "facet/prior/normal_gamma.h"
 
 namespace facet {

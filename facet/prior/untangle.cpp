@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "facet/core/torch.h"
 #include "facet/prior/kmeans.h"
 
 namespace facet {
@@ -27,7 +28,7 @@ torch::Tensor bin_membership(const torch::Tensor& values, int64_t bins) {
   const torch::Tensor ranks = values.argsort(over_images, false).argsort(over_images, false);
   const torch::Tensor bin = (ranks * bins).div(count, "floor").t().contiguous();  // [Z, N]
   return torch::zeros({dimensions, bins, count},
-                      torch::TensorOptions().dtype(torch::kFloat32).device(values.device()))
+                      torch::TensorOptions().dtype(kFloat32).device(values.device()))
       .scatter_(1, bin.unsqueeze(1), 1.0)
       .view({dimensions * bins, count});
 }
@@ -40,7 +41,7 @@ torch::Tensor discriminants(const torch::Tensor& whitened, const torch::Tensor& 
   const torch::Tensor values = labels.index_select(0, known);
   const torch::Tensor points = whitened.index_select(0, known);
   const torch::Tensor member =
-      torch::one_hot(values, values.max().item<int64_t>() + 1).to(torch::kFloat64);  // [n, V]
+      torch::one_hot(values, values.max().item<int64_t>() + 1).to(kFloat64);  // [n, V]
   const torch::Tensor counts = member.sum(0);
   const torch::Tensor means =
       member.t().matmul(points) / counts.clamp_min(1.0).unsqueeze(1);  // [V, A]
@@ -74,7 +75,7 @@ struct TurningMixture {
     constexpr int64_t iterations = 30;
     const KMeans clusters = k_means(key, points, components, iterations);
     const torch::Tensor residual = points - clusters.centres.index_select(0, clusters.assignments);
-    const torch::Tensor counts = clusters.counts.to(torch::kFloat64).clamp_min(1.0);
+    const torch::Tensor counts = clusters.counts.to(kFloat64).clamp_min(1.0);
     const torch::Tensor variances =
         cluster_sums(residual.square(), clusters.assignments, components) / counts.unsqueeze(1);
     means = clusters.centres.clone().set_requires_grad(true);
@@ -96,6 +97,36 @@ struct TurningMixture {
 
   /// Of columns of unit variance: no component may shrink onto a few points.
   static constexpr double floor = 0.01;
+};
+
+/// Adam on a few tensors, with the usual decays (0.9, 0.999).
+class TurningAdam {
+ public:
+  explicit TurningAdam(std::vector<torch::Tensor> tensors) : tensors_(std::move(tensors)) {
+    for (const torch::Tensor& tensor : tensors_)
+      moments_.emplace_back(torch::zeros_like(tensor), torch::zeros_like(tensor));
+  }
+
+  /// Moves along the gradients and forgets them.
+  void step(double rate) {
+    torch::NoGradGuard no_gradient;
+    ++steps_;
+    const double correction = 1 - std::pow(0.9, steps_), correction2 = 1 - std::pow(0.999, steps_);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      auto& [first, second] = moments_[i];
+      const torch::Tensor gradient = tensors_[i].grad();
+      first.mul_(0.9).add_(gradient, 1 - 0.9);
+      second.mul_(0.999).addcmul_(gradient, gradient, 1 - 0.999);
+      const torch::Tensor spread = (second.sqrt() / std::sqrt(correction2)).add_(1e-8);
+      tensors_[i].addcdiv_(first, spread, -rate / correction);
+      tensors_[i].mutable_grad().zero_();
+    }
+  }
+
+ private:
+  std::vector<torch::Tensor> tensors_;
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> moments_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace
@@ -122,11 +153,10 @@ torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
   const int64_t dimensions = values.size(1);
   const auto count = static_cast<double>(values.size(0));
   const torch::Tensor member = bin_membership(values, bins);
-  const torch::Tensor joint = (member.matmul(member.t()).to(torch::kFloat64) / count)
+  const torch::Tensor joint = (member.matmul(member.t()).to(kFloat64) / count)
                                   .view({dimensions, bins, dimensions, bins})
                                   .transpose(1, 2);  // [Z, Z, bins, bins]
-  const torch::Tensor single =
-      member.sum(1).to(torch::kFloat64).div(count).view({dimensions, bins});
+  const torch::Tensor single = member.sum(1).to(kFloat64).div(count).view({dimensions, bins});
   const torch::Tensor independent =
       single.view({dimensions, 1, bins, 1}) * single.view({1, dimensions, 1, bins});
   torch::Tensor information =
@@ -137,7 +167,7 @@ torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins) {
 
 std::vector<std::vector<int64_t>> group_dimensions(const torch::Tensor& dependence,
                                                    const std::vector<int64_t>& sizes) {
-  const torch::Tensor table = dependence.to(torch::kCPU).to(torch::kFloat64).contiguous();
+  const torch::Tensor table = dependence.to(torch::kCPU).to(kFloat64).contiguous();
   const auto score = table.accessor<double, 2>();
   std::vector<int64_t> left(static_cast<size_t>(table.size(0)));
   std::iota(left.begin(), left.end(), int64_t{0});
@@ -177,15 +207,12 @@ torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
   }
   const auto rotation = [&] { return torch::matrix_exp(turn - turn.t()); };
   torch::AutoGradMode gradient(true);
-  torch::optim::Adam optimizer(moving, torch::optim::AdamOptions(rate));
+  TurningAdam optimizer(moving);
   for (int64_t step = 0; step < steps; ++step) {
     const double share = static_cast<double>(step) / static_cast<double>(steps);
-    static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
-        .lr(rate * std::min(1.0, 2.0 * (1.0 - share)));
     const torch::Tensor chosen =
         torch::randint(whitened.size(0), {std::min(batch, whitened.size(0))},
-                       key.fold("batch").fold(static_cast<uint64_t>(step)).generator(),
-                       torch::kInt64)
+                       key.fold("batch").fold(static_cast<uint64_t>(step)).generator(), kInt64)
             .to(whitened.device());
     const torch::Tensor turned = whitened.index_select(0, chosen).matmul(rotation().t());
     torch::Tensor log_density = -0.5 * turned.narrow(1, start, turned.size(1) - start)
@@ -194,9 +221,8 @@ torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
     int64_t at = 0;
     for (size_t i = 0; i < sizes.size(); at += sizes[i++])
       log_density = log_density + mixtures[i].log_density(turned.narrow(1, at, sizes[i]));
-    optimizer.zero_grad();
     (-log_density.mean()).backward();
-    optimizer.step();
+    optimizer.step(rate * std::min(1.0, 2.0 * (1.0 - share)));
   }
   torch::NoGradGuard no_gradient;
   return rotation();
@@ -263,7 +289,7 @@ void add_free_directions(const Key& key, const torch::Tensor& whitened,
   for (int64_t row = 0; row < rows.size(0); ++row)
     if (std::find(order.begin(), order.begin() + given, row) == order.begin() + given)
       order.push_back(row);
-  rows = rows.index_select(0, torch::tensor(order, torch::kInt64).to(rows.device()));
+  rows = rows.index_select(0, torch::tensor(order, kInt64).to(rows.device()));
   rows = mixture_rotation(key, whitened.matmul(rows.t()), sizes, components).matmul(rows);
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); start += sizes[i++])
@@ -276,8 +302,8 @@ void add_free_directions(const Key& key, const torch::Tensor& whitened,
 Coordinates untangle(const Key& key, const torch::Tensor& means,
                      const std::vector<BlockPlan>& blocks) {
   torch::NoGradGuard no_gradient;
-  const torch::Tensor centre = means.to(torch::kFloat64).mean(0);
-  const torch::Tensor centred = means.to(torch::kFloat64) - centre;
+  const torch::Tensor centre = means.to(kFloat64).mean(0);
+  const torch::Tensor centred = means.to(kFloat64) - centre;
   const Whitening whitening = whiten(centred);
   const torch::Tensor active = whitening.rows.narrow(0, 0, whitening.active);
   const torch::Tensor whitened = centred.matmul(active.t());

@@ -8,9 +8,8 @@
 
 #include <vector>
 
-#include <torch/torch.h>
-
 #include "facet/core/random.h"
+#include "facet/core/tensor.h"
 
 namespace facet {
 

@@ -8,7 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
+#include "facet/model/generate.h"
 #include "facet/prior/dirichlet.h"
+#include "facet/prior/sampling.h"
 #include "facet/report/font.h"
 
 namespace facet {
@@ -17,24 +20,13 @@ namespace {
 
 constexpr int64_t kCommonSide = 64;    // of an image in a picture
 constexpr int64_t kLargestSide = 256;  // where long labels ask for more
-constexpr int64_t kDecodeAtOnce = 500;
 constexpr size_t kMostCombinations = 64;
 constexpr int64_t kBlocksInARow = 4;
-
-/// Decodes in slices, so that many samples of large images fit into memory.
-template <typename ToPixels>
-torch::Tensor decode_in_slices(Vae& model, const torch::Tensor& z, ToPixels&& to_pixels) {
-  torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& slice : z.split(kDecodeAtOnce))
-    parts.push_back(to_pixels(model.decode(slice), parts.size()).to(torch::kCPU));
-  return torch::cat(parts);
-}
 
 /// Numbers [...] as U8 with `darkest` black and `brightest` white.
 torch::Tensor stretch(const torch::Tensor& numbers, double darkest, double brightest) {
   const double range = std::max(brightest - darkest, 1e-12);
-  return ((numbers - darkest) * (255 / range)).round().clamp(0, 255).to(torch::kUInt8);
+  return ((numbers - darkest) * (255 / range)).round().clamp(0, 255).to(kUInt8);
 }
 
 /// The components of one cell: what is held everywhere, and the cell's own two.
@@ -138,7 +130,7 @@ Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t cou
   // One key for all components: rows differ in the component and in nothing else.
   const torch::Tensor pixels =
       decode_means(model, sample_latents(key, model.prior, count, fixed).z);
-  const torch::Tensor numbers = pixels.to(torch::kFloat32);
+  const torch::Tensor numbers = pixels.to(kFloat32);
   return {numbers.mean(0), numbers.var(0, /*unbiased=*/false), pixels.narrow(0, 0, kShownSamples)};
 }
 
@@ -148,28 +140,19 @@ torch::Tensor sample_latents_of(const Vae& model, const SampleOptions& options, 
                                 : draw_recipe(model.prior, options.recipe, options.count).z;
 }
 
-/// Standard deviations of pixels in grey levels of 255, [B, C, H, W] on the CPU.
-torch::Tensor deviations(Vae& model, const torch::Tensor& output) {
-  const Likelihood& likelihood = model.likelihood();
-  const torch::Tensor ends =
-      likelihood.from_pixels(torch::tensor({0, 255}, torch::TensorOptions().dtype(torch::kUInt8)));
-  const double units = (ends[1] - ends[0]).item<double>();
-  return likelihood.deviation(output).to(torch::kCPU) * (255 / units);
-}
-
 /// Adds three rows to a figure: the mean, the standard deviation and a sample of p(x|z), with a
 /// column for each row of z.
 void add_distributions(Vae& model, const torch::Tensor& z, const Key& key, Figure& figure) {
   torch::NoGradGuard no_gradient;
-  const torch::Tensor deviation = deviations(model, model.decode(z));
-  // Stretched between the extremes: deviations have a floor, and differences are what one sees.
-  const auto smallest = deviation.min().item<double>(), largest = deviation.max().item<double>();
+  const torch::Tensor stddev = decode_stddevs(model, z);
+  // Stretched between the extremes: they have a floor, and differences are what one sees.
+  const auto smallest = stddev.min().item<double>(), largest = stddev.max().item<double>();
   for (Image& cell :
-       to_images(torch::cat({decode_means(model, z), stretch(deviation, smallest, largest),
+       to_images(torch::cat({decode_means(model, z), stretch(stddev, smallest, largest),
                              decode_samples(model, z, key)})))
     figure.cells.push_back(std::move(cell));
   for (const std::string& label :
-       {std::string("mean"), fmt::format("deviation {:.0f} to {:.0f} of 255", smallest, largest),
+       {std::string("mean"), fmt::format("stddev {:.0f} to {:.0f} of 255", smallest, largest),
         std::string("sample")})
     figure.layout.row_labels.push_back(label);
   figure.layout.columns = z.size(0);
@@ -179,25 +162,6 @@ void add_distributions(Vae& model, const torch::Tensor& z, const Key& key, Figur
 }  // namespace
 
 Image draw(const Figure& figure) { return draw_grid(figure.cells, figure.layout); }
-
-torch::Tensor decode_means(Vae& model, const torch::Tensor& z) {
-  const Likelihood& likelihood = model.likelihood();
-  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t) {
-    return likelihood.to_pixels(likelihood.mean(output));
-  });
-}
-
-torch::Tensor decode_samples(Vae& model, const torch::Tensor& z, const Key& key) {
-  const Likelihood& likelihood = model.likelihood();
-  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t slice) {
-    return likelihood.to_pixels(likelihood.sample(key.fold(slice), output));
-  });
-}
-
-Encoding encode_pixels(Vae& model, const torch::Tensor& pixels) {
-  torch::NoGradGuard no_gradient;
-  return model.encode(model.likelihood().from_pixels(pixels.to(model.device())));
-}
 
 int64_t magnification(const ImageShape& shape, const std::vector<std::string>& labels) {
   const int64_t side = std::max(shape.height, shape.width);
@@ -283,7 +247,7 @@ Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis&
         decode_means(model, cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
                                          columns, average, key));
     for (const torch::Tensor& cell : pixels.split(average))
-      cells.push_back(stretch(cell.to(torch::kFloat32).mean(0, /*keepdim=*/true), 0, 255));
+      cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
   }
   GridOptions layout = axis_layout(model, rows, columns);
   layout.title =

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/model/recipe.h"
 #include "facet/model/vae.h"
 #include "facet/report/picture.h"
@@ -24,13 +23,6 @@ struct Figure {
 
 /// The figure as one picture.
 Image draw(const Figure& figure);
-
-/// The means of p(x|z) for z [B, Z], U8 [B, C, H, W] on the CPU.
-torch::Tensor decode_means(Vae& model, const torch::Tensor& z);
-/// A draw from each p(x|z) instead.
-torch::Tensor decode_samples(Vae& model, const torch::Tensor& z, const Key& key);
-/// What the encoder says of U8 pixels [B, C, H, W].
-Encoding encode_pixels(Vae& model, const torch::Tensor& pixels);
 
 /// How much to magnify images: to some 64 pixels a side, and further where labels above or below
 /// them need more room.

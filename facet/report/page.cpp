@@ -535,7 +535,7 @@ void Page::judge_table() {
     html_.element("p", fmt::format("No samples were judged: {}.", report_.no_judge));
   }
   if (!report_.judge) return;
-  const JudgeReport& judge = *report_.judge;
+  const ClassifierReport& judge = *report_.judge;
   html_.element("h3", "The judge");
   html_.element(
       "p",
@@ -552,7 +552,7 @@ void Page::judge_table() {
   column_heads({"factor", "real images", "reconstructions", "samples", "samples by value"},
                /*last_is_text=*/true);
   const auto body = html_.open("tbody");
-  for (const JudgeReport::Factor& factor : judge.factors) {
+  for (const ClassifierReport::Factor& factor : judge.factors) {
     const auto row = html_.open("tr");
     html_.element("th", factor.name, {{"scope", "row"}});
     html_.element("td", percent(factor.own_accuracy));

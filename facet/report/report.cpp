@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/shell.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -177,7 +179,7 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
     return;
   }
   try {
-    report.judge = judge_model(model, pack, report.config.data, unseen, false, {});
+    report.judge = classify_model_samples(model, pack, report.config.data, unseen, false, {});
   } catch (const Error& error) {  // a property without labels
     report.no_judge = error.what();
   }
@@ -189,11 +191,8 @@ std::map<std::string, double> known_shares(const Config& config, const Pack& pac
       select_images(pack, parse_splits(config.data.train_splits), config.data, true, torch::kCPU);
   std::map<std::string, double> shares;
   for (size_t p = 0; p < pack.properties.size(); ++p)
-    shares[pack.properties[p].name] = images.labels.select(1, static_cast<int64_t>(p))
-                                          .ge(0)
-                                          .to(torch::kFloat64)
-                                          .mean()
-                                          .item<double>();
+    shares[pack.properties[p].name] =
+        images.labels.select(1, static_cast<int64_t>(p)).ge(0).to(kFloat64).mean().item<double>();
   return shares;
 }
 

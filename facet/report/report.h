@@ -12,7 +12,7 @@
 
 #include "facet/data/pack.h"
 #include "facet/eval/bounds.h"
-#include "facet/eval/judge.h"
+#include "facet/eval/evaluation_classifier.h"
 #include "facet/model/vae.h"
 #include "facet/report/curves.h"
 #include "facet/report/figures.h"
@@ -51,7 +51,7 @@ struct RunReport {
   /// Why there are no measures, samples and components; empty where there are.
   std::string no_mixtures;
   std::optional<Evaluation> evaluation;
-  std::optional<JudgeReport> judge;
+  std::optional<ClassifierReport> judge;
   std::string no_judge;  ///< why a judge that was asked for has not judged
   /// The share of training images with a known label of the property, for the named factors'.
   std::map<std::string, double> label_shares;

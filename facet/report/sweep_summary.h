@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "facet/report/plot.h"
-#include "facet/train/sweep.h"
+#include "facet/train/sweep_plan.h"
 
 namespace facet {
 

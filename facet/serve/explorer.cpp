@@ -9,6 +9,8 @@
 
 #include "facet/core/base64.h"
 #include "facet/core/error.h"
+#include "facet/core/shell.h"
+#include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/model/editing.h"
 #include "facet/model/model_file.h"
@@ -16,6 +18,7 @@
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 #include "facet/report/picture.h"
+#include "facet/report/recipe_text.h"
 #include "facet/serve/page.h"
 #include "facet/serve/reading.h"
 
@@ -49,8 +52,7 @@ std::string shape_text(const ImageShape& shape) {
 }
 
 std::vector<double> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor flat =
-      tensor.detach().to(torch::kCPU, torch::kFloat64).flatten().contiguous();
+  const torch::Tensor flat = tensor.detach().to(torch::kCPU, kFloat64).flatten().contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
@@ -256,7 +258,6 @@ Explorer::ModelPointer Explorer::load() {
                  .found = "images of " + shape_text(nearest_->pack().shape()),
                  .expected = shape_text(fresh->shape()) + ", as the model has"});
   fresh->networks->move_to(options_.device);
-  fresh->networks->eval();
   thread_.run([&] { fresh->batch = safe_batch(*fresh->networks); });
   fresh->summary = model_json(*fresh);
   return fresh;
@@ -497,24 +498,24 @@ ApiResponse Explorer::reconstruct(const ApiRequest& request) {
     mean = likelihood.to_pixels(likelihood.mean(output)).to(torch::kCPU);
     sample = likelihood.to_pixels(likelihood.sample(key, output)).to(torch::kCPU);
     // In grey levels of 255, whatever the likelihood's own units are.
-    const torch::Tensor ends = likelihood.from_pixels(torch::tensor({0, 255}, torch::kUInt8));
+    const torch::Tensor ends = likelihood.from_pixels(torch::tensor({0, 255}, kUInt8));
     deviation =
-        likelihood.deviation(output).to(torch::kCPU) * (255 / (ends[1] - ends[0]).item<double>());
+        likelihood.stddev(output).to(torch::kCPU) * (255 / (ends[1] - ends[0]).item<double>());
   });
   const auto smallest = deviation.min().item<double>(), largest = deviation.max().item<double>();
   const torch::Tensor shades =
       ((deviation - smallest) * (255 / std::max(largest - smallest, 1e-12)))
           .round()
           .clamp(0, 255)
-          .to(torch::kUInt8);
+          .to(kUInt8);
   return json_response({{"version", current->version},
                         {"notice", upload.notice},
                         {"input", base64(draw_one(upload.pixels, 0, scale))},
                         {"mean", base64(draw_one(mean, 0, scale))},
                         {"deviation", base64(draw_one(shades, 0, scale))},
                         {"sample", base64(draw_one(sample, 0, scale))},
-                        {"smallest_deviation", smallest},
-                        {"largest_deviation", largest}});
+                        {"smallest_stddev", smallest},
+                        {"largest_stddev", largest}});
 }
 
 std::string Explorer::sprite(const ModelPointer& current, size_t factor, int64_t scale) {
@@ -577,7 +578,7 @@ Json Explorer::measured_directions(const ModelPointer& current, size_t factor, i
     z[2 * i + 1][dimension] -= step;
   }
   const torch::Tensor pairs =
-      decode_all(current, z).to(torch::kFloat32).view({count, 2, -1});  // up and down
+      decode_all(current, z).to(kFloat32).view({count, 2, -1});  // up and down
   const torch::Tensor differences = (pairs.select(1, 0) - pairs.select(1, 1)) / 2;
   const torch::Tensor effect = differences.square().mean(1).sqrt();  // [count]
   const torch::Tensor order = effect.argsort(0, /*descending=*/true);
@@ -630,7 +631,7 @@ ApiResponse Explorer::nearest(const ApiRequest& request) {
   const torch::Tensor z = read_row(body.at("z"), prior.dimensions(), kLargestLatent)[0];
   const int64_t count = body.has("count") ? body.at("count").integer(1, kMostStates) : 8;
   const Look look = read_look(body, current->shape(), count);
-  torch::Tensor counted = torch::ones({prior.dimensions()}, torch::kFloat64);
+  torch::Tensor counted = torch::ones({prior.dimensions()}, kFloat64);
   if (body.has("factors") && !body.at("factors").elements(0, 1000).empty()) {
     counted.zero_();
     for (const RequestValue& name : body.at("factors").elements(0, 1000)) {

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "facet/core/random.h"
-#include "facet/report/figures.h"
+#include "facet/core/torch.h"
+#include "facet/model/generate.h"
 #include "facet/serve/message.h"
 
 namespace facet {
@@ -19,7 +20,7 @@ int64_t safe_batch(Vae& model) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor z =
       standard_normal(Key(1).fold("batch"), {kLargestBatch, model.prior.dimensions()},
-                      torch::TensorOptions().dtype(torch::kFloat64))
+                      torch::TensorOptions().dtype(kFloat64))
           .to(model.device());
   const torch::Tensor together = model.decode(z);
   for (int64_t row = 0; row < kLargestBatch; ++row)
@@ -45,7 +46,7 @@ torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
   job->model = model;
   job->z = z;
   const ImageShape& shape = model->shape();
-  job->pixels = torch::empty({z.size(0), shape.channels, shape.height, shape.width}, torch::kUInt8);
+  job->pixels = torch::empty({z.size(0), shape.channels, shape.height, shape.width}, kUInt8);
   enqueue(job, z.size(0));
   job->finished.get_future().get();
   return job->pixels;

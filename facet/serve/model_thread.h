@@ -12,8 +12,7 @@
 #include <string>
 #include <thread>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/model/vae.h"
 
 namespace facet {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "facet/core/torch.h"
 #include "facet/serve/message.h"
 
 namespace facet {
@@ -48,8 +49,7 @@ void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, Model
 
 void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread) {
   torch::NoGradGuard no_gradient;
-  const torch::Tensor latents =
-      torch::empty({count(), model->prior().dimensions()}, torch::kFloat32);
+  const torch::Tensor latents = torch::empty({count(), model->prior().dimensions()}, kFloat32);
   while (encoded_ < count() && !ending_) {
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
@@ -66,25 +66,25 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
     }
   }
   if (encoded_ < count()) return;
-  const torch::Tensor deviation = latents.std(0, /*unbiased=*/false).clamp_min(1e-6);
+  const torch::Tensor stddev = latents.std(0, /*unbiased=*/false).clamp_min(1e-6);
   const std::lock_guard lock(mutex_);
-  latents_ = latents / deviation;
-  deviation_ = deviation;
+  latents_ = latents / stddev;
+  stddev_ = stddev;
   version_ = model->version;
 }
 
 Neighbours NearestImages::find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count_,
                                const std::string& version) const {
   torch::NoGradGuard no_gradient;
-  torch::Tensor latents, deviation;
+  torch::Tensor latents, stddev;
   {
     const std::lock_guard lock(mutex_);
     if (version_ != version) throw ApiError(503, "the pack is being encoded with a new model");
     latents = latents_;
-    deviation = deviation_;
+    stddev = stddev_;
   }
-  const torch::Tensor weights = counts.to(torch::kFloat32) / counts.sum().to(torch::kFloat32);
-  const torch::Tensor query = z.to(torch::kFloat32) / deviation;
+  const torch::Tensor weights = counts.to(kFloat32) / counts.sum().to(kFloat32);
+  const torch::Tensor query = z.to(kFloat32) / stddev;
   std::vector<torch::Tensor> parts;  // in slices: a difference of all would be as large as they are
   for (const torch::Tensor& slice : latents.split(kCompareAtOnce))
     parts.push_back((slice - query).square_().matmul(weights));

@@ -46,8 +46,8 @@ class NearestImages {
 
   Pack pack_;
   mutable std::mutex mutex_;
-  std::string version_;                // of what follows; empty while nothing is ready
-  torch::Tensor latents_, deviation_;  // float32 [N, Z] and [Z]
+  std::string version_;             // of what follows; empty while nothing is ready
+  torch::Tensor latents_, stddev_;  // float32 [N, Z] and [Z]
   std::atomic<int64_t> encoded_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread thread_;

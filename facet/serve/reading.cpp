@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {
@@ -60,7 +62,7 @@ State read_state(const FactorialMixture& prior, const RequestValue& value) {
 }
 
 torch::Tensor read_row(const RequestValue& value, int64_t size, double largest) {
-  const torch::Tensor row = torch::empty({1, size}, torch::kFloat64);
+  const torch::Tensor row = torch::empty({1, size}, kFloat64);
   double* next = row.data_ptr<double>();
   for (const RequestValue& element : value.elements(size, size))
     *next++ = element.number(-largest, largest);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "facet/core/error.h"
+#include "facet/data/image_shape.h"
 #include "facet/model/recipe.h"
 #include "facet/serve/message.h"
 

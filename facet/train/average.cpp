@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {
@@ -17,11 +19,13 @@ WeightAverage::WeightAverage(Adam& adam, FactorialMixture* prior, double decay)
   live_.push_back(adam.parameters());
   for (const FactorPosterior& posterior :
        prior ? prior->posteriors : std::vector<FactorPosterior>())
-    for (const torch::Tensor& tensor :
-         {posterior.components.log_alpha, posterior.components.alpha, posterior.components.alpha_mu,
-          posterior.components.alpha_mu2, posterior.counts})
-      live_.push_back(tensor);
+    for (const auto& [name, tensor] : posterior.tensors()) live_.push_back(tensor);
   for (const torch::Tensor& tensor : live_) means_.push_back(tensor.clone());
+}
+
+void WeightAverage::after_step(int64_t step) {
+  if (step == 0) start();
+  if ((step + 1) % stride == 0) update();
 }
 
 void WeightAverage::start() {
@@ -41,7 +45,7 @@ void WeightAverage::swap() {
     live_[i].copy_(means_[i]);
     means_[i].copy_(live);
   }
-  adam_.refresh_shadow();
+  adam_.refresh_bf16_copies();
 }
 
 void WeightAverage::store(TensorFile& file) const {
@@ -54,7 +58,7 @@ void WeightAverage::restore(const TensorFile& file, const std::string& object) {
   const auto stored = [&](size_t i) {
     return file.get(tensor_name(i), means_[i].scalar_type(), means_[i].sizes(), object);
   };
-  adam_.seat(means_[0], stored(0));
+  adam_.from_order(means_[0], stored(0));
   for (size_t i = 1; i < means_.size(); ++i) means_[i].copy_(stored(i));
 }
 

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
 #include "facet/core/safetensors.h"
+#include "facet/core/tensor.h"
+#include "facet/nets/adam.h"
 #include "facet/prior/factorial_mixture.h"
-#include "facet/train/adam.h"
 
 namespace facet {
 
@@ -25,6 +24,9 @@ class WeightAverage {
   /// tensors must stay where they are.
   WeightAverage(Adam& adam, FactorialMixture* prior, double decay);
 
+  /// After step `step` of the joint phase, counted from 0: the first starts the mean, every
+  /// `stride`-th updates it.
+  void after_step(int64_t step);
   /// Begins anew with what there is now.
   void start();
   /// After `stride` more steps.

@@ -4,6 +4,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -11,38 +12,25 @@ namespace {
 
 constexpr const char* format_name = "facet-state-1";
 
-/// The natural parameters of a factor with their names in the file.
-std::vector<std::pair<std::string, torch::Tensor*>> prior_tensors(FactorPosterior& posterior,
-                                                                  const std::string& factor) {
-  const std::string prefix = fmt::format("prior.{}.", factor);
-  return {{prefix + "log_alpha", &posterior.components.log_alpha},
-          {prefix + "alpha", &posterior.components.alpha},
-          {prefix + "alpha_mu", &posterior.components.alpha_mu},
-          {prefix + "alpha_mu2", &posterior.components.alpha_mu2},
-          {prefix + "counts", &posterior.counts}};
+/// The natural parameters of every factor with their names in the file.
+NamedTensors prior_tensors(const FactorialMixture& prior) {
+  NamedTensors tensors;
+  for (size_t i = 0; i < prior.size(); ++i)
+    for (const auto& [name, tensor] : prior.posteriors[i].tensors())
+      tensors.emplace_back(fmt::format("prior.{}.{}", prior.factors[i].name, name), tensor);
+  return tensors;
 }
 
 }  // namespace
 
-const char* phase_name(Phase phase) {
-  constexpr const char* names[] = {"pretrain", "initialise", "joint", "done"};
-  return names[static_cast<size_t>(phase)];
-}
-
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const NamedOptimizers& named, const WeightAverage* average,
-                      const Progress& progress) {
+                      const WeightAverage* average, const Progress& progress) {
   TensorFile file;
-  for (const auto& parameter : model.named_parameters())
-    file.tensors["network." + parameter.key()] = parameter.value();
-  for (size_t i = 0; i < model.prior.size(); ++i) {
-    FactorPosterior posterior = model.prior.posteriors[i];
-    for (const auto& [name, tensor] : prior_tensors(posterior, model.prior.factors[i].name))
-      file.tensors[name] = *tensor;
-  }
+  for (const auto& [name, tensor] : model.parameters()) file.tensors["network." + name] = tensor;
+  for (const auto& [name, tensor] : prior_tensors(model.prior)) file.tensors[name] = tensor;
   file.tensors["adam.first"] = adam.moments().first;
   file.tensors["adam.second"] = adam.moments().second;
-  for (const auto& [name, optimizer] : named) {
+  for (const auto& [name, optimizer] : model.strategy().optimizers()) {
     file.tensors[fmt::format("named.{}.first", name)] = optimizer.moments().first;
     file.tensors[fmt::format("named.{}.second", name)] = optimizer.moments().second;
     file.tensors[fmt::format("named.{}.steps", name)] = torch::tensor({optimizer.steps()});
@@ -56,7 +44,7 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
 }
 
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         NamedOptimizers& named, WeightAverage* average) {
+                         WeightAverage* average) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -67,14 +55,12 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .found = "a file of another kind",
                  .expected = fmt::format("format '{}'", format_name),
                  .cause = "is the file damaged, or from another version?"});
-  for (auto& parameter : model.named_parameters())
-    parameter.value().copy_(file.get("network." + parameter.key(), parameter.value().scalar_type(),
-                                     parameter.value().sizes(), object));
-  for (size_t i = 0; i < model.prior.size(); ++i)
-    for (const auto& [name, tensor] :
-         prior_tensors(model.prior.posteriors[i], model.prior.factors[i].name))
-      tensor->copy_(file.get(name, torch::kFloat64, tensor->sizes(), object));
-  const torch::Tensor progress = file.get("progress", torch::kInt64, {4}, object);
+  for (const auto& [name, parameter] : model.parameters())
+    parameter.copy_(
+        file.get("network." + name, parameter.scalar_type(), parameter.sizes(), object));
+  for (const auto& [name, tensor] : prior_tensors(model.prior))
+    tensor.copy_(file.get(name, kFloat64, tensor.sizes(), object));
+  const torch::Tensor progress = file.get("progress", kInt64, {4}, object);
   const auto number = [&](int64_t index) { return progress[index].item<int64_t>(); };
   if (number(0) < 0 || number(0) > static_cast<int64_t>(Phase::done) || number(1) < 0 ||
       number(2) < 0 || number(3) < 0)
@@ -84,20 +70,19 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .expected = "a phase from 0 to 3 and a step",
                  .cause = "is the file damaged?"});
   const std::vector<int64_t> flat = adam.moments().first.sizes().vec();
-  adam.restore(number(3), {file.get("adam.first", torch::kFloat32, flat, object),
-                           file.get("adam.second", torch::kFloat32, flat, object)});
-  for (auto& [name, optimizer] : named) {
+  adam.restore(number(3), {file.get("adam.first", kFloat32, flat, object),
+                           file.get("adam.second", kFloat32, flat, object)});
+  for (auto& [name, optimizer] : model.strategy().optimizers()) {
     const auto size = optimizer.moments().first.sizes();
     const auto tensor = [&](const char* part, torch::ScalarType type, torch::IntArrayRef shape) {
       return file.get(fmt::format("named.{}.{}", name, part), type, shape, object);
     };
-    optimizer.restore(
-        tensor("steps", torch::kInt64, {1}).item<int64_t>(),
-        {tensor("first", torch::kFloat64, size), tensor("second", torch::kFloat64, size)});
+    optimizer.restore(tensor("steps", kInt64, {1}).item<int64_t>(),
+                      {tensor("first", kFloat64, size), tensor("second", kFloat64, size)});
   }
   if (average) average->restore(file, object);
   return {static_cast<Phase>(number(0)), number(1), number(2),
-          file.get("metrics.sums", torch::kFloat64, {-1}, object).clone()};
+          file.get("metrics.sums", kFloat64, {-1}, object).clone()};
 }
 
 }  // namespace facet

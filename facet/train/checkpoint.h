@@ -4,18 +4,14 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "facet/model/vae.h"
-#include "facet/train/adam.h"
+#include "facet/nets/adam.h"
 #include "facet/train/average.h"
-#include "facet/train/named_prior.h"
+#include "facet/train/phase.h"
 
 namespace facet {
-
-enum class Phase : int64_t { pretrain = 0, initialise = 1, joint = 2, done = 3 };
-const char* phase_name(Phase phase);
 
 struct Progress {
   Phase phase = Phase::pretrain;
@@ -24,15 +20,11 @@ struct Progress {
   torch::Tensor sums;  ///< float64 sums of the metrics since the last line
 };
 
-/// The optimizers of posteriors that move by gradients, by the factor's name.
-using NamedOptimizers = std::map<std::string, NamedPriorOptimizer>;
-
 /// `average` may be null, here and below.
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const NamedOptimizers& named, const WeightAverage* average,
-                      const Progress& progress);
+                      const WeightAverage* average, const Progress& progress);
 /// `sums` in the result has as many numbers as the file, on the CPU.
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         NamedOptimizers& named, WeightAverage* average);
+                         WeightAverage* average);
 
 }  // namespace facet

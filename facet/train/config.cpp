@@ -26,7 +26,7 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("steps", steps, "Steps of networks and mixtures together.", at_least(0));
   visitor.option(
-      "hold_steps", hold_steps,
+      "freeze_prior_steps", freeze_prior_steps,
       "The first steps, in which natural gradients leave free factors' mixtures where "
       "phase 2 has put them: untangled coordinates begin with wrong variances, and components die "
       "before the encoder has found the right ones.",
@@ -41,14 +41,14 @@ void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("augment_labelled", augment_labelled,
                  "Move, stretch, soften and light the images of that labelled batch at random.");
   visitor.option(
-      "asked_weight", asked_weight,
+      "consistency_weight", consistency_weight,
       "Weight of the cross-entropy of what the encoder sees in images drawn from the "
       "model with named factors at random values: samples learn to show what they are "
       "asked for. In steps that have labels, while label_weight is positive; 0 for never.",
       at_least(0));
   visitor.option("named_rate", named_rate,
                  "Learning rate of components that move by gradients (named factors', and those of "
-                 "the prior 'points'), in multiples of the networks'.",
+                 "the prior 'point_mass'), in multiples of the networks'.",
                  at_least(0));
   visitor.option(
       "balance", balance,
@@ -63,7 +63,7 @@ void JointOptions::visit(OptionVisitor& visitor) {
 void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("batch_size", batch_size, "Images in a step.", at_least(1));
   visitor.option("precision", precision,
-                 "What the networks multiply on a card: float32, TF32 (ten bits of mantissa) or "
+                 "What the networks multiply on a GPU: float32, TF32 (ten bits of mantissa) or "
                  "bfloat16; sums and weights are float32, the prior float64. A CPU computes in "
                  "float32 whatever this says.",
                  one_of({"fp32", "tf32", "bf16"}));

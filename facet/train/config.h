@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "facet/data/batches.h"
-#include "facet/model/vae.h"
-#include "facet/train/adam.h"
+#include "facet/data/data_options.h"
+#include "facet/model/model_options.h"
+#include "facet/nets/adam_options.h"
 #include "facet/train/schedule.h"
 
 namespace facet {
@@ -35,12 +35,12 @@ struct InitialiseOptions {
 /// Phase 3: everything.
 struct JointOptions {
   int64_t steps = 200000;
-  int64_t hold_steps = 0;
+  int64_t freeze_prior_steps = 0;
   Schedule kl_weight{1.0, 1.0, 0, "linear"};
   Schedule label_weight{1000.0, 1000.0, 0, "linear"};
   int64_t labelled_batch = 0;
   bool augment_labelled = true;
-  double asked_weight = 0.0;
+  double consistency_weight = 0.0;
   double named_rate = 30.0;
   double balance = 0.5;
   int64_t revive_every = 0;

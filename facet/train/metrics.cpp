@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 #include "facet/eval/clusters.h"
 #include "facet/train/step_plan.h"
@@ -20,7 +21,7 @@ int64_t kl_r_at(size_t factor, size_t factors) { return kl_z_at(factors + factor
 
 StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, int64_t images) {
   torch::Tensor held = prior.held_images(factor);
-  // A prior without doubt has as many pseudo-counts as it likes.
+  // Point estimates have arbitrarily many pseudo-counts.
   const double excess = held.sum().item<double>() / static_cast<double>(images);
   if (excess > 1) held = held / excess;
   const std::vector<double> weights(held.data_ptr<double>(),
@@ -38,7 +39,7 @@ StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, i
 
 torch::Tensor make_sums(size_t factors, torch::Device device) {
   return torch::zeros({kl_z_at(2 * factors)},
-                      torch::TensorOptions().dtype(torch::kFloat64).device(device));
+                      torch::TensorOptions().dtype(kFloat64).device(device));
 }
 
 void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors) {
@@ -70,7 +71,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
                        int64_t images) {
   torch::NoGradGuard no_gradient;
   const FactorialMixture& prior = model.prior;
-  const torch::Tensor sums = progress.sums.to(torch::kCPU, torch::kFloat64, false, /*copy=*/true);
+  const torch::Tensor sums = progress.sums.to(torch::kCPU, kFloat64, false, /*copy=*/true);
   progress.sums.zero_();
   const auto sum = [&](int64_t at) { return sums.data_ptr<double>()[at]; };
   const double steps = std::max(1.0, sum(count_at));
@@ -87,8 +88,9 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
   report.gradient_norm = sum(norm_at) / steps;
   const int64_t last = progress.step - 1;
   const bool pretrain = progress.phase == Phase::pretrain;
-  report.learning_rate = options.learning_rate.at(pretrain ? last : options.pretrain.steps + last,
-                                                  options.pretrain.steps + options.joint.steps);
+  if (progress.phase != Phase::initialise)  // where the networks stand still
+    report.learning_rate = options.learning_rate.at(pretrain ? last : options.pretrain.steps + last,
+                                                    options.pretrain.steps + options.joint.steps);
   report.named = std::any_of(prior.factors.begin(), prior.factors.end(),
                              [](const FactorOptions& factor) { return factor.named(); });
   if (pretrain) {
@@ -107,7 +109,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
       factor.kl_r = sum(kl_r_at(i, prior.size())) / steps;
       report.kl_z += factor.kl_z;
       report.kl_r += factor.kl_r;
-      if (model.options().bayesian()) {
+      if (model.strategy().bayesian()) {
         const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);
         report.hyperprior +=
             (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "facet/data/pack.h"
+#include "facet/model/likelihood.h"
+#include "facet/nets/convolutional.h"
+
 namespace facet {
 
 namespace {

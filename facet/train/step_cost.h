@@ -3,9 +3,12 @@
 // takes. docs/speed.md says how measured times are held against it.
 #pragma once
 
+#include "facet/data/image_shape.h"
 #include "facet/train/config.h"
 
 namespace facet {
+
+struct Pack;
 
 /// Of one joint step. A multiplication with an addition counts as two operations.
 struct StepCost {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 
 namespace {
@@ -27,13 +29,13 @@ void write_row(int64_t* row, const StepPlan& plan) {
 }  // namespace
 
 PlanTable::PlanTable(int64_t batch, int64_t labelled, torch::Device device) {
-  const auto integers = torch::TensorOptions().dtype(torch::kInt64).device(device);
+  const auto integers = torch::TensorOptions().dtype(kInt64).device(device);
   const int64_t words = first_index + batch + labelled;
   rows_ = torch::zeros({capacity, words}, integers);
   position_ = torch::zeros({1}, integers);
   current_ = torch::zeros({1, words}, integers);
   const torch::Tensor row = current_.select(0, 0);
-  const torch::Tensor numbers = row.narrow(0, 0, floats).view(torch::kFloat64);
+  const torch::Tensor numbers = row.narrow(0, 0, floats).view(kFloat64);
   slots_.learning_rate = numbers[0];
   slots_.named_rate = numbers[1];
   slots_.kl_weight = numbers[2];
@@ -51,7 +53,7 @@ void PlanTable::fill(const std::vector<StepPlan>& plans) {
   const int64_t words = rows_.size(1);
   // Pinned, so that the copy need not be waited for; LibTorch keeps the memory until it is done.
   const torch::Tensor host = torch::zeros(
-      {count, words}, torch::TensorOptions().dtype(torch::kInt64).pinned_memory(rows_.is_cuda()));
+      {count, words}, torch::TensorOptions().dtype(kInt64).pinned_memory(rows_.is_cuda()));
   for (int64_t i = 0; i < count; ++i)
     write_row(host.data_ptr<int64_t>() + i * words, plans[static_cast<size_t>(i)]);
   rows_.narrow(0, 0, count).copy_(host, /*non_blocking=*/true);
@@ -87,7 +89,7 @@ StepPlan StepPlanner::plan(Phase phase, int64_t step) {
   if (phase == Phase::initialise) {
     const Key key = key_.fold(phase_name(phase)).fold(static_cast<uint64_t>(step));
     plan.images = torch::randint(encoded_images(options_.initialise, batches_.count()),
-                                 {options_.batch_size}, key.generator(), torch::kInt64);
+                                 {options_.batch_size}, key.generator(), kInt64);
     return plan;
   }
   plan.images = batches_.indices(plan.gradient_step);
@@ -103,13 +105,40 @@ StepPlan StepPlanner::plan(Phase phase, int64_t step) {
   return plan;
 }
 
+StepPlans::StepPlans(const Config& config, const Key& key, Batches& batches, TrainingLabels& labels,
+                     torch::Device device)
+    : options_(config.train),
+      planner_(config, key, batches, labels.labelled_batches ? &*labels.labelled_batches : nullptr,
+               labels.of_factors),
+      table_(options_.batch_size, labels.labelled_batches ? options_.joint.labelled_batch : 0,
+             device) {}
+
+const StepPlan& StepPlans::next(Phase phase, int64_t step) {
+  const bool planned = phase_ == phase && next_ < plans_.size() && plans_[next_].step == step;
+  if (!planned) {
+    const int64_t left = phase_steps(options_, phase) - step;
+    const int64_t count = std::clamp<int64_t>(left, 1, PlanTable::capacity);
+    plans_.clear();
+    for (int64_t i = 0; i < count; ++i) plans_.push_back(planner_.plan(phase, step + i));
+    table_.fill(plans_);
+    phase_ = phase;
+    next_ = 0;
+  }
+  return plans_[next_++];
+}
+
 int64_t encoded_images(const InitialiseOptions& options, int64_t images) {
   return options.images == 0 ? images : std::min(options.images, images);
 }
 
 double natural_step_size(const TrainOptions& options, Phase phase, int64_t step) {
-  const bool held = phase == Phase::joint && step < options.joint.hold_steps;
-  return held ? 0.0 : options.step_size.at(step);
+  const bool frozen = phase == Phase::joint && step < options.joint.freeze_prior_steps;
+  return frozen ? 0.0 : options.step_size.at(step);
+}
+
+const char* phase_name(Phase phase) {
+  constexpr const char* names[] = {"pretrain", "initialise", "joint", "done"};
+  return names[static_cast<size_t>(phase)];
 }
 
 int64_t phase_steps(const TrainOptions& options, Phase phase) {

@@ -6,11 +6,11 @@
 
 #include <vector>
 
-#include <torch/torch.h>
-
+#include "facet/core/tensor.h"
 #include "facet/data/batches.h"
-#include "facet/train/checkpoint.h"
 #include "facet/train/config.h"
+#include "facet/train/phase.h"
+#include "facet/train/training_data.h"
 
 namespace facet {
 
@@ -70,6 +70,27 @@ class StepPlanner {
   Batches& batches_;
   Batches* labelled_;
   torch::Tensor has_label_;  ///< bool [N] on the CPU; undefined without named factors
+};
+
+/// The plans of a run in the order of its steps: made ahead, `PlanTable::capacity` at a time.
+class StepPlans {
+ public:
+  /// The batches and the labels' batches are used, not owned.
+  StepPlans(const Config& config, const Key& key, Batches& batches, TrainingLabels& labels,
+            torch::Device device);
+
+  /// The plan of a step, which the next advance() takes into the slots.
+  const StepPlan& next(Phase phase, int64_t step);
+  void advance() { table_.advance(); }
+  const StepSlots& slots() const { return table_.slots(); }
+
+ private:
+  TrainOptions options_;
+  StepPlanner planner_;
+  PlanTable table_;
+  std::vector<StepPlan> plans_;  ///< in the table
+  Phase phase_ = Phase::done;    ///< which they are of
+  size_t next_ = 0;
 };
 
 /// How many images phase 2 encodes.

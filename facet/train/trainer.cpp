@@ -6,6 +6,8 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
+#include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 
 namespace facet {
@@ -20,8 +22,8 @@ std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, tor
   return select_images(pack, {Split::valid}, config.data, false, device);
 }
 
-/// Whether LibTorch complains of the card and not of what was asked of it.
-bool comes_from_card(const std::string& text) {
+/// Whether LibTorch complains of the GPU and not of what was asked of it.
+bool is_gpu_error(const std::string& text) {
   for (const char* sign :
        {"CUDA error", "CUDA driver error", "cuDNN error", "CUBLAS_STATUS", "CUDNN_STATUS"})
     if (text.find(sign) != std::string::npos) return true;
@@ -56,8 +58,8 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
 
 void Trainer::restore() {
   torch::NoGradGuard no_gradient;
-  Progress saved = read_checkpoint(folder_.state(), learner_.model(), learner_.adam(),
-                                   learner_.named(), learner_.average());
+  Progress saved =
+      read_checkpoint(folder_.state(), learner_.model(), learner_.adam(), learner_.average());
   if (saved.sums.numel() != learner_.sums().numel())
     throw Error({.doing = "reading tensor 'metrics.sums' of",
                  .object = folder_.state().string(),
@@ -85,13 +87,13 @@ void Trainer::require_finite() const {
                    last_checkpoint_)});
 }
 
-void Trainer::fail_on_card(const c10::Error& error) const {
+void Trainer::fail_on_gpu(const c10::Error& error) const {
   const std::string text = error.what_without_backtrace();
   throw Error(
       {.doing = fmt::format("training, {}, run", position_text()),
        .object = folder_.path.string(),
-       .found = fmt::format("a card that stopped answering ({})", text.substr(0, text.find('\n'))),
-       .expected = "a card that computes",
+       .found = fmt::format("a GPU that stopped answering ({})", text.substr(0, text.find('\n'))),
+       .expected = "a GPU that computes",
        .cause = fmt::format("the last good checkpoint, at {}, is untouched; go on with: "
                             "facet train --out {} --resume",
                             last_checkpoint_, folder_.path.string())});
@@ -109,7 +111,7 @@ void Trainer::step(Phase phase) {
   enter(phase);
   learner_.step(phase, progress_.step);
   ++progress_.step;
-  // Looking at a number waits for the card, so there only the steps that end a metrics line look.
+  // Looking at a number waits for the GPU, so there only the steps that end a metrics line look.
   if (device_.is_cpu() || progress_.step % options_.log_every == 0) require_finite();
 }
 
@@ -146,7 +148,7 @@ void Trainer::evaluate_valid(const StepReport& report) {
 void Trainer::save() {
   // A state that holds a NaN must not take the place of a good one.
   const Vae& model = learner_.model();
-  NamedTensors tensors = gradients_and_parameters(model);
+  NamedTensors tensors = gradients_and_parameters(model.parameters());
   for (size_t i = 0; i < model.prior.size(); ++i) {
     // Logarithms, because s, a, b and c must be positive too.
     const FactorParameters prior = model.prior.posteriors[i].parameters();
@@ -164,8 +166,7 @@ void Trainer::save() {
                  .cause = "the last good checkpoint is untouched"});
   metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
-  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.named(), learner_.average(),
-                   progress_);
+  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_);
   swap_average();
   write_model(folder_.model(), model);
   swap_average();
@@ -216,8 +217,8 @@ bool Trainer::run() {
     save();
     swap_average();
   } catch (const c10::Error& error) {
-    // Nothing is saved from a card that is lost.
-    if (comes_from_card(error.what_without_backtrace())) fail_on_card(error);
+    // Nothing is saved from a GPU that is lost.
+    if (is_gpu_error(error.what_without_backtrace())) fail_on_gpu(error);
     throw;
   }
   return true;

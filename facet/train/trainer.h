@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "facet/eval/bounds.h"
+#include "facet/train/callbacks.h"
 #include "facet/train/checkpoint.h"
 #include "facet/train/config.h"
 #include "facet/train/event_file.h"
@@ -19,13 +19,6 @@
 #include "facet/train/run_folder.h"
 
 namespace facet {
-
-struct TrainingCallbacks {
-  std::function<void(const StepReport&)> report;                        ///< every log_every steps
-  std::function<void(const Evaluation&, const StepReport&)> evaluated;  ///< on the valid split
-  std::function<void(const std::string&)> notice;                       ///< a sentence for the user
-  std::function<bool()> stop;  ///< true saves and ends the run early
-};
 
 class Trainer {
  public:
@@ -58,7 +51,7 @@ class Trainer {
   bool stopped();
   bool due(int64_t every) const;
   void require_finite() const;
-  [[noreturn]] void fail_on_card(const c10::Error& error) const;
+  [[noreturn]] void fail_on_gpu(const c10::Error& error) const;
   std::string position_text() const;
   void log(const StepReport& report);
   void evaluate_valid(const StepReport& report);

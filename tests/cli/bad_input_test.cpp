@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/data/image_file.h"
 #include "facet/data/pack.h"
 #include "tests/cli/run_program.h"
@@ -220,7 +221,7 @@ TEST_F(BadInput, DamagedModels) {
   }
   // Numbers that are finite but no parameters of a Gamma distribution.
   TensorFile damaged = file;
-  damaged.tensors.at("prior.first.a") = torch::full({3, 2}, -1.0, torch::kFloat64);
+  damaged.tensors.at("prior.first.a") = torch::full({3, 2}, -1.0, kFloat64);
   write_safetensors(folder_ / "run/model.safetensors", damaged, "test");
   expect_refusal({"sample", "run", "--out", "new.png"}, {"model.safetensors", "prior.first.a"});
 }
@@ -273,11 +274,11 @@ TEST_F(BadInput, AStateWhoseProgressCannotBe) {
     expect_refusal({"train", "--out", "run", "--resume"}, {"state.safetensors"});
   }
   TensorFile damaged = file;
-  damaged.tensors["progress"] = torch::tensor({0, 10, 0, 10}, torch::kInt64);
-  damaged.tensors["metrics.sums"] = torch::zeros({1}, torch::kFloat64);
+  damaged.tensors["progress"] = torch::tensor({0, 10, 0, 10}, kInt64);
+  damaged.tensors["metrics.sums"] = torch::zeros({1}, kFloat64);
   write_safetensors(folder_ / "run/state.safetensors", damaged, "test");
   expect_refusal({"train", "--out", "run", "--resume"}, {"state.safetensors", "metrics.sums"});
-  damaged.tensors["progress"] = torch::tensor({7, 0, 0, 0}, torch::kInt64);
+  damaged.tensors["progress"] = torch::tensor({7, 0, 0, 0}, kInt64);
   write_safetensors(folder_ / "run/state.safetensors", damaged, "test");
   expect_refusal({"info", "run"}, {"state.safetensors"});
 }
@@ -395,10 +396,10 @@ TEST_F(BadInput, ArgumentsThatCannotBe) {
 }
 
 TEST_F(BadInput, CudaWithoutACard) {
-  if (torch::cuda::is_available()) GTEST_SKIP() << "there is a card";
+  if (cuda::available()) GTEST_SKIP() << "there is a GPU";
   expect_refusal({"train", "config.json", "--out", "fresh", "--device", "cuda"},
-                 {"no usable card", "--device cpu"});
-  expect_refusal({"eval", "run", "--device", "cuda"}, {"no usable card"});
+                 {"no usable GPU", "--device cpu"});
+  expect_refusal({"eval", "run", "--device", "cuda"}, {"no usable GPU"});
 }
 
 }  // namespace

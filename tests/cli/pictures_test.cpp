@@ -282,9 +282,9 @@ TEST_F(Pictures, WhatCannotBeIsRefused) {
   expect_refusal({"grid", "run", "--rows", "hair"}, {"--cols", "no factor"});
   expect_refusal({"grid", "run"}, {"--rows", "--combinations"});
   expect_refusal({"grid", "run", "--rows", "hair", "--cols", "hair"}, {"one factor twice"});
-  expect_refusal(grid_with({"--fix", "hair=1"}), {"'hair'", "--fix"});
+  expect_refusal(grid_with({"--fix", "hair=1"}), {"'hair'", "fixed"});
   for (const char* range : {"0:5", "3:1", ":"})
-    expect_refusal(grid_with({std::string("--col-range=") + range}), {"--col-range", "0:4"});
+    expect_refusal(grid_with({std::string("--col-range=") + range}), {range, "0:4"});
   expect_refusal(grid_with({"--combinations"}), {"--combinations"});
   expect_refusal({"clusters", "run", "--factor", "hairs"}, {"did you mean 'hair'?"});
   expect_refusal({"clusters", "run", "--factor", "hair", "--components", "1,7"}, {"'7'", "0 to 4"});

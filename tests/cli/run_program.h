@@ -137,7 +137,7 @@ inline std::string tiny_config(const std::string& train) {
   return R"({
   "data": {"portraits": {"count": 200, "size": 16}},
   "model": {
-    "likelihood": {"kind": "gaussian", "minimum_deviation": 0.05},
+    "likelihood": {"kind": "gaussian", "minimum_stddev": 0.05},
     "network": {"preset": "custom", "channels": [8, 8], "strides": [2, 2]},
     "factors": [
       {"name": "first", "components": 3, "dimensions": 2},

@@ -164,7 +164,7 @@ TEST(Bench, MeasuresStepsThePriorAndCeilings) {
               0.1 * json["achieved"]["gflop_per_second"].get<double>());
   for (const char* rate : {"gflop_per_second", "gigabytes_per_second"})
     EXPECT_GT(json["ceilings"][rate].get<double>(), 0.1) << rate;
-  EXPECT_TRUE(json["machine"]["card"].is_null());
+  EXPECT_TRUE(json["machine"]["gpu"].is_null());
   EXPECT_EQ(json["case"]["network"], "paper28");
 }
 

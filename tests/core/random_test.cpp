@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
+
 namespace facet {
 namespace {
 
-const auto float64 = torch::TensorOptions().dtype(torch::kFloat64);
+const auto float64 = torch::TensorOptions().dtype(kFloat64);
 
 TEST(Key, TheSameKeyDrawsTheSameNumbers) {
   const Key key(7);
@@ -42,7 +44,7 @@ TEST(Key, FoldsAndSeedsDiffer) {
 
 TEST(Key, AStepCountedInATensorIsTheSameAsANumber) {
   const Key key = Key(3).fold("joint");
-  torch::Tensor step = torch::full({}, 41, torch::kInt64);
+  torch::Tensor step = torch::full({}, 41, kInt64);
   const Key counted = key.at(step);
   step += 1;
   EXPECT_EQ(counted.value(), key.fold(41).value()) << "the number of the time it was asked";
@@ -64,10 +66,10 @@ TEST(Key, NeighbouringStepsAreUncorrelated) {
 TEST(Key, NumbersDoNotDependOnTheThreads) {
   const int threads = torch::get_num_threads();
   torch::set_num_threads(1);
-  const torch::Tensor normal = standard_normal(Key(5), {100000}, torch::kFloat32);
+  const torch::Tensor normal = standard_normal(Key(5), {100000}, kFloat32);
   const torch::Tensor order = permutation(Key(5), 100000);
   torch::set_num_threads(4);
-  EXPECT_TRUE(torch::equal(standard_normal(Key(5), {100000}, torch::kFloat32), normal));
+  EXPECT_TRUE(torch::equal(standard_normal(Key(5), {100000}, kFloat32), normal));
   EXPECT_TRUE(torch::equal(permutation(Key(5), 100000), order));
   torch::set_num_threads(threads);
 }
@@ -75,8 +77,8 @@ TEST(Key, NumbersDoNotDependOnTheThreads) {
 TEST(Key, NormalDrawsHaveTheMomentsOfTheNormal) {
   const int64_t count = 200000;
   const double root = std::sqrt(static_cast<double>(count));
-  for (const auto type : {torch::kFloat32, torch::kFloat64}) {
-    const torch::Tensor x = standard_normal(Key(11), {count}, type).to(torch::kFloat64);
+  for (const auto type : {kFloat32, kFloat64}) {
+    const torch::Tensor x = standard_normal(Key(11), {count}, type).to(kFloat64);
     // Five standard errors of each moment: Var[x^k] is 1, 2, 15 and 96 for k = 1 to 4.
     EXPECT_NEAR(x.mean().item<double>(), 0, 5 * 1.0 / root);
     EXPECT_NEAR(x.square().mean().item<double>(), 1, 5 * std::sqrt(2.0) / root);

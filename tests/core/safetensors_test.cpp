@@ -9,6 +9,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "tests/files.h"
 #include "tests/temporary_folder.h"
 
@@ -16,8 +17,8 @@ namespace facet {
 namespace {
 
 const std::vector<torch::ScalarType> every_type = {
-    torch::kFloat64, torch::kFloat32, torch::kFloat16, torch::kBFloat16, torch::kInt64,
-    torch::kInt32,   torch::kInt16,   torch::kInt8,    torch::kUInt8,    torch::kBool};
+    kFloat64, kFloat32, kFloat16, torch::kBFloat16, kInt64,
+    kInt32,   kInt16,   kInt8,    kUInt8,           torch::kBool};
 
 /// A file from a header and the tensors' bytes, as the format's page describes it.
 std::string file_bytes(const std::string& header, const std::string& data) {
@@ -42,8 +43,8 @@ class Safetensors : public testing::Test {
   }
   std::string small_file() {
     write_safetensors(path_,
-                      {{{"weights", torch::arange(6, torch::kFloat32).view({2, 3})},
-                        {"labels", torch::tensor({1, -1}, torch::kInt32)},
+                      {{{"weights", torch::arange(6, kFloat32).view({2, 3})},
+                        {"labels", torch::tensor({1, -1}, kInt32)},
                         {"flags", torch::tensor({1, 0, 1}).to(torch::kBool)}},
                        {{"format", "test"}}},
                       "writing");
@@ -91,7 +92,7 @@ TEST_F(Safetensors, NotANumberAndInfinitySurvive) {
 
 TEST_F(Safetensors, WrittenBytesAreThoseOfTheFormat) {
   write_safetensors(path_,
-                    {{{"bytes", torch::tensor({7, 8, 9}, torch::kUInt8)},
+                    {{{"bytes", torch::tensor({7, 8, 9}, kUInt8)},
                       {"numbers", torch::tensor({1.0f, -2.0f}).view({2, 1})}},
                      {{"format", "test"}}},
                     "writing");
@@ -163,7 +164,7 @@ TEST_F(Safetensors, FlippedBytesAreAnErrorOrReadButNeverCrash) {
       damaged[random() % damaged.size()] ^= static_cast<char>(1 + random() % 255);
     try {
       for (const auto& [name, tensor] : read(damaged).tensors)
-        tensor.to(torch::kFloat64).sum();  // touches every byte
+        tensor.to(kFloat64).sum();  // touches every byte
     } catch (const Error&) {
       ++errors;
     }
@@ -264,7 +265,7 @@ TEST_F(Safetensors, TypesThatTheFormatHasNotAreRefusedBeforeWriting) {
 TEST_F(Safetensors, GetChecksTypeAndShape) {
   small_file();
   const TensorFile file = read_safetensors(path_, "reading");
-  EXPECT_EQ(file.get("weights", torch::kFloat32, {-1, 3}, "f").numel(), 6);
+  EXPECT_EQ(file.get("weights", kFloat32, {-1, 3}, "f").numel(), 6);
   const auto refusal = [&](const char* name, torch::ScalarType type, torch::IntArrayRef shape) {
     try {
       file.get(name, type, shape, "my file");
@@ -273,11 +274,11 @@ TEST_F(Safetensors, GetChecksTypeAndShape) {
     }
     return std::string("no error");
   };
-  EXPECT_NE(refusal("weight", torch::kFloat32, {2, 3}).find("no such tensor"), std::string::npos);
-  EXPECT_NE(refusal("weights", torch::kFloat64, {2, 3}).find("F32 [2, 3], expected F64 [2, 3]"),
+  EXPECT_NE(refusal("weight", kFloat32, {2, 3}).find("no such tensor"), std::string::npos);
+  EXPECT_NE(refusal("weights", kFloat64, {2, 3}).find("F32 [2, 3], expected F64 [2, 3]"),
             std::string::npos);
-  EXPECT_NE(refusal("weights", torch::kFloat32, {2, 4}).find("'my file'"), std::string::npos);
-  EXPECT_NE(refusal("weights", torch::kFloat32, {6}).find("expected F32 [6]"), std::string::npos);
+  EXPECT_NE(refusal("weights", kFloat32, {2, 4}).find("'my file'"), std::string::npos);
+  EXPECT_NE(refusal("weights", kFloat32, {6}).find("expected F32 [6]"), std::string::npos);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 // and for sizes that fit no tile.
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/model/vae.h"
-#include "facet/train/adam.h"
+#include "facet/nets/adam.h"
 
 namespace facet {
 namespace {
@@ -42,8 +44,8 @@ std::vector<Network> networks() {
 
 /// ||a - b|| / ||b||.
 double distance(const torch::Tensor& a, const torch::Tensor& b) {
-  const torch::Tensor difference = a.to(torch::kFloat64) - b.to(torch::kFloat64);
-  return difference.norm().item<double>() / (b.to(torch::kFloat64).norm().item<double>() + 1e-12);
+  const torch::Tensor difference = a.to(kFloat64) - b.to(kFloat64);
+  return difference.norm().item<double>() / (b.to(kFloat64).norm().item<double>() + 1e-12);
 }
 
 struct Pass {
@@ -71,16 +73,16 @@ Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times)
   result.output = result.output.detach();
   result.x_gradient = image.grad();
   result.z_gradient = leaf.grad();
-  for (const auto& parameter : model.named_parameters())
-    result.gradients.emplace_back(parameter.key(), parameter.value().grad().clone());
+  for (const auto& [name, parameter] : model.parameters())
+    result.gradients.emplace_back(name, parameter.grad().clone());
   return result;
 }
 
 class Stacks : public testing::TestWithParam<bool> {};
 
 TEST_P(Stacks, AreLibTorchsNetworks) {
-  if (!torch::cuda::is_available())
-    GTEST_SKIP() << "*** NOTICE: no card here, the kernels' networks are not tested";
+  if (!cuda::available())
+    GTEST_SKIP() << "*** NOTICE: no GPU here, the kernels' networks are not tested";
   const bool bf16 = GetParam();
   const torch::Device device(torch::kCUDA, 0);
   at::globalContext().setAllowTF32CuDNN(false);
@@ -94,10 +96,10 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
       Vae plain(options, network.shape, Key(3)), fast(options, network.shape, Key(3));
       plain.move_to(device);
       fast.move_to(device);
-      Adam plain_adam(plain, {}), fast_adam(fast, {}, bf16);
+      Adam plain_adam(plain.parameters(), {}), fast_adam(fast.parameters(), {}, bf16);
       fast.accelerate(
-          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.shadow_of(parameter); }
-               : Shadows());
+          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.bf16_copy_of(parameter); }
+               : Bf16Copies());
       const int64_t batch = 5;
       const torch::Tensor x = uniform(
           Key(4), {batch, network.shape.channels, network.shape.height, network.shape.width},

@@ -2,8 +2,8 @@
 #include "facet/data/augment.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
+#include "facet/core/torch.h"
 #include "facet/data/batches.h"
 #include "facet/data/import.h"
 
@@ -17,7 +17,7 @@ TEST(Augment, IsAFunctionOfItsKeyAndChangesEachImageInItsOwnWay) {
   const torch::Tensor twice = torch::cat({image, image});
   const torch::Tensor changed = augment(twice, Key(1));
   EXPECT_EQ(changed.sizes(), twice.sizes());
-  EXPECT_EQ(changed.scalar_type(), torch::kUInt8);
+  EXPECT_EQ(changed.scalar_type(), kUInt8);
   EXPECT_TRUE(torch::equal(changed, augment(twice, Key(1))));
   EXPECT_FALSE(torch::equal(changed, augment(twice, Key(2))));
   EXPECT_FALSE(torch::equal(changed[0], changed[1]));
@@ -25,9 +25,8 @@ TEST(Augment, IsAFunctionOfItsKeyAndChangesEachImageInItsOwnWay) {
 
 TEST(Augment, LeavesAnImageNearerToItselfThanToOthers) {
   const torch::Tensor images = some_portraits();
-  const torch::Tensor changed = augment(images, Key(3)).to(torch::kFloat32).flatten(1);
-  const torch::Tensor nearest =
-      torch::cdist(changed, images.to(torch::kFloat32).flatten(1)).argmin(1);
+  const torch::Tensor changed = augment(images, Key(3)).to(kFloat32).flatten(1);
+  const torch::Tensor nearest = torch::cdist(changed, images.to(kFloat32).flatten(1)).argmin(1);
   const auto own = nearest.eq(torch::arange(images.size(0))).sum().item<int64_t>();
   EXPECT_GE(own, 28);  // of 40: a face that moved by two pixels may resemble another; chance is 1
 }

@@ -5,18 +5,19 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 namespace {
 
 /// `count` pictures of one grey pixel that is the picture's index.
 ImageSet numbered(int64_t count) {
-  return {torch::arange(count).to(torch::kUInt8).view({count, 1, 1, 1}),
-          torch::empty({count, 0}, torch::kInt64), false};
+  return {torch::arange(count).to(kUInt8).view({count, 1, 1, 1}), torch::empty({count, 0}, kInt64),
+          false};
 }
 
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
+  const torch::Tensor plain = tensor.to(kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
@@ -58,9 +59,9 @@ TEST(Batches, PixelsAreThoseOfTheIndices) {
 /// Grey pictures of 1x8x8 in all splits, picture n of grey 25 n.
 Pack grey_pack() {
   Pack pack;
-  pack.images = (torch::arange(10) * 25).to(torch::kUInt8).view({10, 1, 1, 1}).repeat({1, 1, 8, 8});
-  pack.labels = torch::arange(10, torch::kInt32).view({10, 1});
-  pack.split = torch::tensor({0, 0, 1, 0, 2, 0, 0, 1, 2, 0}, torch::kUInt8);
+  pack.images = (torch::arange(10) * 25).to(kUInt8).view({10, 1, 1, 1}).repeat({1, 1, 8, 8});
+  pack.labels = torch::arange(10, kInt32).view({10, 1});
+  pack.split = torch::tensor({0, 0, 1, 0, 2, 0, 0, 1, 2, 0}, kUInt8);
   pack.properties = {{"grey", {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}};
   return pack;
 }
@@ -83,11 +84,11 @@ TEST(Binarize, ByDrawHasTheGreyAsItsMeanAndChangesWithTheStep) {
                                /*training=*/true, torch::kCPU);
   Batches batches(set, Key(1), 10);
   const int64_t steps = 300;
-  torch::Tensor sums = torch::zeros({10}, torch::kFloat64);
+  torch::Tensor sums = torch::zeros({10}, kFloat64);
   for (int64_t step = 0; step < steps; ++step) {
     const torch::Tensor pixels = batches.pixels(step);
     ASSERT_TRUE(pixels.eq(0).logical_or(pixels.eq(255)).all().item<bool>());
-    sums.index_add_(0, batches.indices(step), pixels.to(torch::kFloat64).mean({1, 2, 3}));
+    sums.index_add_(0, batches.indices(step), pixels.to(kFloat64).mean({1, 2, 3}));
   }
   for (int64_t n = 0; n < 10; ++n) {
     const double grey = 25.0 * static_cast<double>(n), p = grey / 255;
@@ -104,7 +105,7 @@ TEST(Binarize, ByDrawHasTheGreyAsItsMeanAndChangesWithTheStep) {
 
 TEST(Binarize, BlackAndWhiteStayBlackAndWhite) {
   Pack pack = grey_pack();
-  pack.images = pack.images.gt(100).to(torch::kUInt8) * 255;
+  pack.images = pack.images.gt(100).to(kUInt8) * 255;
   DataOptions options;
   options.binarize = "draw";
   ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);

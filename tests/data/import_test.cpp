@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/data/portraits.h"
 #include "tests/files.h"
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
+  const torch::Tensor plain = tensor.to(kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 

@@ -10,6 +10,7 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
 #include "facet/model/model_file.h"
 #include "tests/files.h"
 #include "tests/temporary_folder.h"
@@ -20,16 +21,16 @@ namespace {
 /// Six 4x5 pictures in colour with two properties, in all three splits.
 Pack small_pack() {
   Pack pack;
-  pack.images = torch::arange(6 * 3 * 4 * 5).remainder(256).to(torch::kUInt8).view({6, 3, 4, 5});
-  pack.labels = torch::tensor({0, 2, 1, -1, -1, 0, 0, 1, 1, 2, 0, -1}, torch::kInt32).view({6, 2});
-  pack.split = torch::tensor({0, 0, 2, 1, 0, 2}, torch::kUInt8);
+  pack.images = torch::arange(6 * 3 * 4 * 5).remainder(256).to(kUInt8).view({6, 3, 4, 5});
+  pack.labels = torch::tensor({0, 2, 1, -1, -1, 0, 0, 1, 1, 2, 0, -1}, kInt32).view({6, 2});
+  pack.split = torch::tensor({0, 0, 2, 1, 0, 2}, kUInt8);
   pack.properties = {{"glasses", {"no", "yes"}}, {"hair", {"black", "Blond, \"fair\"", "röd"}}};
   pack.origin = "a test";
   return pack;
 }
 
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(torch::kInt64).contiguous();
+  const torch::Tensor plain = tensor.to(kInt64).contiguous();
   return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
@@ -70,7 +71,7 @@ TEST_F(PackFile, ReadingGivesWhatWasWritten) {
 TEST_F(PackFile, APackWithoutPropertiesIsOne) {
   Pack pack = small_pack();
   pack.properties.clear();
-  pack.labels = torch::empty({6, 0}, torch::kInt32);
+  pack.labels = torch::empty({6, 0}, kInt32);
   write_pack(path_, pack);
   EXPECT_EQ(read_pack(path_).labels.sizes(), (std::vector<int64_t>{6, 0}));
 }
@@ -107,7 +108,7 @@ TEST_F(PackFile, LabelsOutsideTheDeclaredValuesAreErrorsThatNameTheProperty) {
 
 TEST_F(PackFile, SplitsAboveTwoAreErrors) {
   expect_refusal("split 3", [](TensorFile& file) {
-    file.tensors["split"] = torch::tensor({0, 0, 3, 1, 0, 2}, torch::kUInt8);
+    file.tensors["split"] = torch::tensor({0, 0, 3, 1, 0, 2}, kUInt8);
   });
 }
 
@@ -122,21 +123,20 @@ TEST_F(PackFile, MissingTensorsAndWrongSizesAreErrorsThatNameTheTensor) {
     expect_refusal(fmt::format("tensor '{}'", name),
                    [&](TensorFile& file) { file.tensors.erase(name); });
   expect_refusal("tensor 'labels'", [](TensorFile& file) {
-    file.tensors["labels"] = torch::zeros({5, 2}, torch::kInt32);
+    file.tensors["labels"] = torch::zeros({5, 2}, kInt32);
   });
-  expect_refusal("tensor 'split'", [](TensorFile& file) {
-    file.tensors["split"] = torch::zeros({7}, torch::kUInt8);
-  });
+  expect_refusal("tensor 'split'",
+                 [](TensorFile& file) { file.tensors["split"] = torch::zeros({7}, kUInt8); });
   expect_refusal("3 label columns", [](TensorFile& file) {
-    file.tensors["labels"] = torch::zeros({6, 3}, torch::kInt32);
+    file.tensors["labels"] = torch::zeros({6, 3}, kInt32);
   });
   expect_refusal("2 channels", [](TensorFile& file) {
-    file.tensors["images"] = torch::zeros({6, 2, 4, 5}, torch::kUInt8);
+    file.tensors["images"] = torch::zeros({6, 2, 4, 5}, kUInt8);
   });
   expect_refusal("no image", [](TensorFile& file) {
-    file.tensors = {{"images", torch::zeros({0, 3, 4, 5}, torch::kUInt8)},
-                    {"labels", torch::zeros({0, 2}, torch::kInt32)},
-                    {"split", torch::zeros({0}, torch::kUInt8)}};
+    file.tensors = {{"images", torch::zeros({0, 3, 4, 5}, kUInt8)},
+                    {"labels", torch::zeros({0, 2}, kInt32)},
+                    {"split", torch::zeros({0}, kUInt8)}};
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
 #include "facet/data/batches.h"
 
 namespace facet {
@@ -11,9 +12,9 @@ namespace {
 
 Pack grey_pack() {
   Pack pack;
-  pack.images = uniform(Key(1), {30, 1, 4, 4}, {}).mul(255).to(torch::kUInt8);
-  pack.labels = torch::zeros({30, 1}, torch::kInt32);
-  pack.split = torch::zeros({30}, torch::kUInt8);
+  pack.images = uniform(Key(1), {30, 1, 4, 4}, {}).mul(255).to(kUInt8);
+  pack.labels = torch::zeros({30, 1}, kInt32);
+  pack.split = torch::zeros({30}, kUInt8);
   pack.split.narrow(0, 20, 10).fill_(2);
   return pack;
 }

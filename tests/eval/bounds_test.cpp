@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
 #include "facet/eval/clusters.h"
 #include "facet/model/objective.h"
 #include "tests/close.h"
+#include "tests/parameters.h"
 
 namespace facet {
 namespace {
@@ -24,7 +26,7 @@ Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"sm
   Vae model(options, {1, 8, 8}, Key(1));
   {
     torch::NoGradGuard no_gradient;
-    model.named_parameters()["encoder.head.weight"].narrow(0, 0, 5).mul_(6);
+    parameter_of(model, "encoder.head.weight").narrow(0, 0, 5).mul_(6);
   }
   for (size_t i = 0; i < 2; ++i)
     model.prior.posteriors[i] = random_posterior(Key(2).fold(i), options.factors[i].components,
@@ -35,10 +37,10 @@ Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"sm
 /// Random images with two properties: one half known, one never known.
 ImageSet image_set() {
   ImageSet set;
-  set.pixels = uniform(Key(3), {images, 1, 8, 8}, torch::kFloat32).mul(255).to(torch::kUInt8);
+  set.pixels = uniform(Key(3), {images, 1, 8, 8}, kFloat32).mul(255).to(kUInt8);
   torch::Tensor style = torch::arange(images).remainder(3);
   style.narrow(0, 0, images / 2).fill_(-1);
-  set.labels = torch::stack({torch::full({images}, -1, torch::kInt64), style}, 1);
+  set.labels = torch::stack({torch::full({images}, -1, kInt64), style}, 1);
   return set;
 }
 
@@ -145,7 +147,7 @@ TEST(Evaluate, ImportanceBoundOfAPosteriorThatIsExactIsTheEvidence) {
   // log p(x) + log (predictive / q) for every z, and its predictive is nearly q itself.
   Vae model = tiny_model();
   torch::NoGradGuard no_gradient;
-  for (auto& parameter : model.named_parameters()) parameter.value().zero_();
+  for (const auto& [name, parameter] : model.parameters()) parameter.zero_();
   for (FactorPosterior& posterior : model.prior.posteriors) {
     const torch::Tensor one = torch::ones_like(posterior.mean().m);
     posterior = FactorPosterior::from_mean({0 * one, 1e8 * one, 1e8 * one, 1e8 * one},
@@ -241,7 +243,7 @@ TEST(Evaluate, GapAndDependenceFollowTheCodes) {
                                 column.data_ptr<int64_t>() + column.numel());
   };
   const Contingency table = contingency(as_vector(hair), as_vector(smile), 6, 3);
-  const torch::Tensor counts = torch::bincount(smile, {}, 3).to(torch::kFloat64);
+  const torch::Tensor counts = torch::bincount(smile, {}, 3).to(kFloat64);
   const torch::Tensor shares = counts / counts.sum();
   const double entropy = -torch::xlogy(shares, shares).sum().item<double>();
   EXPECT_NEAR(gap.entropy, entropy, 1e-12);
@@ -257,7 +259,7 @@ TEST(Evaluate, GapAndDependenceFollowTheCodes) {
 TEST(Evaluate, ActiveDimensionsAreThoseThatTheEncoderMoves) {
   Vae model = tiny_model();
   torch::NoGradGuard no_gradient;
-  const torch::Tensor weight = model.named_parameters()["encoder.head.weight"];
+  const torch::Tensor weight = parameter_of(model, "encoder.head.weight");
   const auto active = [&] {
     const Evaluation result = evaluate(model, image_set(), properties, "test", with_batch(70));
     EXPECT_EQ(result.factors[0].dimensions, 3);
@@ -267,7 +269,7 @@ TEST(Evaluate, ActiveDimensionsAreThoseThatTheEncoderMoves) {
   EXPECT_EQ(active(), std::pair(int64_t{3}, int64_t{2}));
   weight[1].zero_();  // a dimension that says the same of every image
   weight[3].zero_();
-  model.named_parameters()["encoder.head.bias"][3].fill_(5);  // far from 0 is not active
+  parameter_of(model, "encoder.head.bias")[3].fill_(5);  // far from 0 is not active
   EXPECT_EQ(active(), std::pair(int64_t{2}, int64_t{1}));
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "tests/close.h"
 
@@ -23,7 +24,7 @@ Vae narrow_model() {
 }
 
 torch::Tensor random_pixels(int64_t count) {
-  return uniform(Key(3), {count, 1, 8, 8}, torch::kFloat32).mul(255).to(torch::kUInt8);
+  return uniform(Key(3), {count, 1, 8, 8}, kFloat32).mul(255).to(kUInt8);
 }
 
 /// log of the integral of p(x|z) p(z) over z, by the trapezoidal rule, [N].
@@ -31,13 +32,13 @@ torch::Tensor evidence(Vae& model, const torch::Tensor& pixels) {
   torch::NoGradGuard no_gradient;
   const double low = -60, high = 60;
   const int64_t points = 24'001;
-  const torch::Tensor z = torch::linspace(low, high, points, torch::kFloat64).unsqueeze(1);
+  const torch::Tensor z = torch::linspace(low, high, points, kFloat64).unsqueeze(1);
   const torch::Tensor output = model.decode(z);
   const torch::Tensor prior = predictive_log_density(z, model.prior.posteriors[0]);
   std::vector<torch::Tensor> sums;
   for (const torch::Tensor& image : pixels.split(1)) {
     const torch::Tensor x = model.likelihood().from_pixels(image).expand_as(output);
-    const torch::Tensor density = model.likelihood().log_density(x, output).to(torch::kFloat64);
+    const torch::Tensor density = model.likelihood().log_density(x, output).to(kFloat64);
     sums.push_back(torch::logsumexp(density + prior, 0));
   }
   return torch::stack(sums) + std::log((high - low) / static_cast<double>(points - 1));
@@ -60,7 +61,7 @@ TEST(Importance, APartOfTheImagesTellsTheGainOfAll) {
   ImageSet set;
   set.pixels = random_pixels(400);
   set.pixels.narrow(0, 0, 200).fill_(0);  // sorted, as some test files are
-  set.labels = torch::empty({400, 0}, torch::kInt64);
+  set.labels = torch::empty({400, 0}, kInt64);
   EvaluationOptions options;
   options.importance = 50;
   options.samples = 50;  // a single draw is noisy in a model that was not trained

@@ -1,7 +1,7 @@
 // A change of latent coordinates renames z and changes nothing else.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
+#include "facet/core/torch.h"
 #include "facet/model/vae.h"
 
 namespace facet {
@@ -13,7 +13,7 @@ TEST(ChangeOfCoordinates, KeepsTheDecoderAndMovesTheEncodersMean) {
   options.network = {"custom", {8, 8}, {2, 2}, 3};
   options.factors = {{"one", 3, 2}, {"two", 3, 3}};
   Vae model(options, {1, 12, 12}, Key(1));
-  const auto doubles = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto doubles = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor x = uniform(Key(2), {7, 1, 12, 12}, {});
   const torch::Tensor z = standard_normal(Key(3), {7, 5}, doubles);
   const Encoding before = model.encode(x);
@@ -25,12 +25,12 @@ TEST(ChangeOfCoordinates, KeepsTheDecoderAndMovesTheEncodersMean) {
   const torch::Tensor log_variance = torch::linspace(-2, 1, 5);
   model.change_coordinates(coordinates, log_variance);
   const auto move = [&](const torch::Tensor& points) {
-    return (points.to(torch::kFloat64) - coordinates.centre).matmul(coordinates.transform.t());
+    return (points.to(kFloat64) - coordinates.centre).matmul(coordinates.transform.t());
   };
   const Encoding after = model.encode(x);
   // float32 networks whose weights went through one matrix product more.
   EXPECT_TRUE(torch::allclose(model.decode(move(z)), drawn, 1e-3, 1e-4));
-  EXPECT_TRUE(torch::allclose(after.mean.to(torch::kFloat64), move(before.mean), 1e-3, 1e-4));
+  EXPECT_TRUE(torch::allclose(after.mean.to(kFloat64), move(before.mean), 1e-3, 1e-4));
   EXPECT_TRUE(torch::allclose(after.log_variance, log_variance.expand({7, 5}), 1e-5, 1e-5));
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "tests/close.h"
 
 namespace facet {

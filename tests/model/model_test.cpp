@@ -11,10 +11,13 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
+#include "facet/prior/sampling.h"
 #include "tests/close.h"
+#include "tests/parameters.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -48,19 +51,18 @@ std::shared_ptr<Vae> tiny_model(const Key& key, const std::string& likelihood = 
 }
 
 torch::Tensor tiny_images(const Key& key, int64_t count) {
-  return uniform(key, {count, 1, 7, 6}, torch::kFloat64);
+  return uniform(key, {count, 1, 7, 6}, kFloat64);
 }
 
 TEST(Likelihood, BernoulliDensityIsTheNaiveFormula) {
   const auto likelihood = make_likelihood(likelihood_options("bernoulli"));
-  const torch::Tensor x =
-      uniform(Key(1), {3, 1, 2, 4}, torch::kFloat64).gt(0.5).to(torch::kFloat64);
+  const torch::Tensor x = uniform(Key(1), {3, 1, 2, 4}, kFloat64).gt(0.5).to(kFloat64);
   const torch::Tensor logits = 3 * normal64(Key(2), {3, 1, 2, 4});
   const torch::Tensor p = 1 / (1 + torch::exp(-logits));
   const torch::Tensor naive = (x * torch::log(p) + (1 - x) * torch::log(1 - p)).flatten(1).sum(1);
   EXPECT_TRUE(close(likelihood->log_density(x, logits), naive, 1e-12));
   // Certain and right costs nothing, certain and wrong costs the logit, neither overflows.
-  const torch::Tensor one = torch::ones({1, 1, 1, 1}, torch::kFloat64);
+  const torch::Tensor one = torch::ones({1, 1, 1, 1}, kFloat64);
   EXPECT_NEAR(likelihood->log_density(one, 1000 * one).item<double>(), 0, 1e-12);
   EXPECT_NEAR(likelihood->log_density(one, -1000 * one).item<double>(), -1000, 1e-9);
 }
@@ -75,9 +77,9 @@ TEST(Likelihood, GaussianDensityIsTheNaiveFormula) {
     for (int64_t c = 0; c < 3; ++c)
       for (int64_t i = 0; i < 2; ++i)
         for (int64_t j = 0; j < 2; ++j) {
-          const double range = options.maximum_deviation - options.minimum_deviation;
+          const double range = options.maximum_stddev - options.minimum_stddev;
           const double sd =
-              options.minimum_deviation + range / (1 + std::exp(-output_at[n][c + 3][i][j]));
+              options.minimum_stddev + range / (1 + std::exp(-output_at[n][c + 3][i][j]));
           const double offset = (x_at[n][c][i][j] - output_at[n][c][i][j]) / sd;
           sum += -0.5 * offset * offset - std::log(sd * std::sqrt(2 * std::numbers::pi));
         }
@@ -92,7 +94,7 @@ TEST(Likelihood, DrawsHaveTheStatedMeanAndDeviation) {
     const torch::Tensor output = normal64(Key(5), {1, 2 * likelihood->numbers_per_value(), 2, 2});
     const torch::Tensor many = output.expand({draws, -1, -1, -1});
     const torch::Tensor x = likelihood->sample(Key(6), many);
-    const torch::Tensor sd = likelihood->deviation(output)[0];
+    const torch::Tensor sd = likelihood->stddev(output)[0];
     // Five standard errors: sigma / sqrt(n) of a mean, at most sigma / sqrt(n) of a deviation (for
     // pixels near 0 or 1 the Bernoulli's fourth moment is the larger; these logits are mild).
     EXPECT_TRUE(close((x.mean(0) - likelihood->mean(output)[0]) / sd, torch::zeros({2, 2, 2}), 0,
@@ -102,8 +104,7 @@ TEST(Likelihood, DrawsHaveTheStatedMeanAndDeviation) {
 }
 
 TEST(Likelihood, PixelsSurviveTheWayThereAndBack) {
-  const torch::Tensor pixels =
-      torch::arange(256, torch::kInt64).to(torch::kUInt8).view({1, 1, 16, 16});
+  const torch::Tensor pixels = torch::arange(256, kInt64).to(kUInt8).view({1, 1, 16, 16});
   for (const std::string& kind : likelihood_names()) {
     const auto likelihood = make_likelihood(likelihood_options(kind));
     const torch::Tensor x = likelihood->from_pixels(pixels);
@@ -118,7 +119,7 @@ TEST(Likelihood, PixelsSurviveTheWayThereAndBack) {
 
 TEST(Likelihood, ImpossibleOptionsAreRefused) {
   LikelihoodOptions options = likelihood_options("gaussian");
-  options.minimum_deviation = 0.5;
+  options.minimum_stddev = 0.5;
   EXPECT_THROW(make_likelihood(options), Error);
   try {
     make_likelihood(likelihood_options("gausian"));
@@ -130,7 +131,7 @@ TEST(Likelihood, ImpossibleOptionsAreRefused) {
 
 TEST(Bound, IsReconstructionLessBothDivergences) {
   const auto model = tiny_model(Key(7));
-  model->to(torch::kFloat64);
+  to_float64(*model);
   const torch::Tensor x = tiny_images(Key(8), 5);
   const BoundTerms terms = bound_terms(*model, x, {}, Key(9));
   EXPECT_TRUE(close(terms.bound(),
@@ -146,7 +147,7 @@ TEST(Bound, IsReconstructionLessBothDivergences) {
 
 TEST(Bound, ReconstructsTheImageWhateverTheEncoderSees) {
   const auto model = tiny_model(Key(7));
-  model->to(torch::kFloat64);
+  to_float64(*model);
   const torch::Tensor x = tiny_images(Key(8), 5), seen = x + 0.2 * normal64(Key(10), x.sizes());
   const BoundTerms terms =
       bound_terms(*model, std::vector<FactorParameters>(2), x, seen, {}, Key(9));
@@ -158,10 +159,9 @@ TEST(Bound, ReconstructsTheImageWhateverTheEncoderSees) {
 
 TEST(Bound, OfFloat32NetworksHasAFloat64Prior) {
   const auto model = tiny_model(Key(7));
-  const BoundTerms terms =
-      bound_terms(*model, tiny_images(Key(8), 5).to(torch::kFloat32), {}, Key(9));
-  EXPECT_EQ(terms.reconstruction.scalar_type(), torch::kFloat32);
-  EXPECT_EQ(terms.bound().scalar_type(), torch::kFloat64);
+  const BoundTerms terms = bound_terms(*model, tiny_images(Key(8), 5).to(kFloat32), {}, Key(9));
+  EXPECT_EQ(terms.reconstruction.scalar_type(), kFloat32);
+  EXPECT_EQ(terms.bound().scalar_type(), kFloat64);
 }
 
 /// The gradient of `value` against central differences of it, for some numbers of every parameter.
@@ -170,17 +170,17 @@ void check_gradient(Vae& model, const std::function<torch::Tensor()>& value) {
     // Biases start at zero, which is where ReLUs have no derivative.
     torch::NoGradGuard no_gradient;
     uint64_t number = 0;
-    for (torch::Tensor& parameter : model.parameters())
+    for (auto& [name, parameter] : model.parameters())
       parameter.add_(0.1 * normal64(Key(40).fold(number++), parameter.sizes()));
   }
   value().backward();
   torch::NoGradGuard no_gradient;
   std::mt19937 random(3);
-  for (auto& parameter : model.named_parameters()) {
-    const torch::Tensor gradient = parameter.value().grad();
-    ASSERT_TRUE(gradient.defined()) << parameter.key();
-    EXPECT_GT(gradient.abs().max().item<double>(), 0) << parameter.key();
-    double* numbers = parameter.value().data_ptr<double>();
+  for (const auto& [name, parameter] : model.parameters()) {
+    const torch::Tensor gradient = parameter.grad();
+    ASSERT_TRUE(gradient.defined()) << name;
+    EXPECT_GT(gradient.abs().max().item<double>(), 0) << name;
+    double* numbers = parameter.data_ptr<double>();
     for (int trial = 0; trial < 6; ++trial) {
       const auto index = static_cast<int64_t>(random() % static_cast<uint64_t>(gradient.numel()));
       const double kept = numbers[index], step = 1e-5;
@@ -192,7 +192,7 @@ void check_gradient(Vae& model, const std::function<torch::Tensor()>& value) {
       // Rounding of a value near 100 leaves 1e-14 * 100 / 1e-5 = 1e-7, the third derivative 1e-10.
       const double expected = gradient.flatten()[index].item<double>();
       EXPECT_NEAR((above - below) / (2 * step), expected, 1e-6 + 1e-6 * std::abs(expected))
-          << parameter.key() << " " << index;
+          << name << " " << index;
     }
   }
 }
@@ -201,7 +201,7 @@ TEST(Bound, GradientAgreesWithFiniteDifferences) {
   for (const std::string& kind : likelihood_names()) {
     SCOPED_TRACE(kind);
     const auto model = tiny_model(Key(10), kind);
-    model->to(torch::kFloat64);
+    to_float64(*model);
     const torch::Tensor x = tiny_images(Key(11), 3);
     // Every evaluation finds gamma anew while its gradient holds gamma constant: at the optimum
     // both are the same.
@@ -211,9 +211,9 @@ TEST(Bound, GradientAgreesWithFiniteDifferences) {
 
 TEST(Bound, GradientWithLabelsAgreesWithFiniteDifferences) {
   const auto model = tiny_model(Key(13));
-  model->to(torch::kFloat64);
+  to_float64(*model);
   const torch::Tensor x = tiny_images(Key(14), 3);
-  const torch::Tensor labels = torch::tensor({2, -1, -1, 0, 1, 2}, torch::kInt64).view({3, 2});
+  const torch::Tensor labels = torch::tensor({2, -1, -1, 0, 1, 2}, kInt64).view({3, 2});
   check_gradient(*model, [&] {
     const BoundTerms terms = bound_terms(*model, x, labels, Key(15));
     return terms.bound().sum() + 3 * terms.factors[0].label_log_likelihood.sum() +
@@ -223,7 +223,7 @@ TEST(Bound, GradientWithLabelsAgreesWithFiniteDifferences) {
 
 TEST(StandardNormalKl, IsTheFormulaSummedOverDimensions) {
   const Encoding encoding{normal64(Key(16), {4, 3}), normal64(Key(17), {4, 3})};
-  torch::Tensor expected = torch::zeros({4}, torch::kFloat64);
+  torch::Tensor expected = torch::zeros({4}, kFloat64);
   for (int64_t d = 0; d < 3; ++d) {
     const torch::Tensor mean = encoding.mean.select(1, d);
     const torch::Tensor sd = torch::exp(0.5 * encoding.log_variance.select(1, d));
@@ -233,8 +233,8 @@ TEST(StandardNormalKl, IsTheFormulaSummedOverDimensions) {
 }
 
 TEST(Encoding, SamplesHaveItsMomentsAndDependOnTheKeyAlone) {
-  const Encoding encoding{torch::full({50'000, 1}, 2.0, torch::kFloat64),
-                          torch::full({50'000, 1}, std::log(0.09), torch::kFloat64)};
+  const Encoding encoding{torch::full({50'000, 1}, 2.0, kFloat64),
+                          torch::full({50'000, 1}, std::log(0.09), kFloat64)};
   const torch::Tensor z = encoding.sample(Key(18));
   EXPECT_NEAR(z.mean().item<double>(), 2.0, 5 * 0.3 / std::sqrt(50'000.0));
   EXPECT_NEAR(z.std().item<double>(), 0.3, 5 * 0.3 / std::sqrt(100'000.0));
@@ -306,7 +306,7 @@ TEST_F(ModelFile, RoundTripGivesTheSameModel) {
     const auto back = read_model(path_);
     EXPECT_EQ(write_options(back->options()), write_options(model->options()));
     EXPECT_EQ(back->shape(), model->shape());
-    const torch::Tensor x = tiny_images(Key(32), 4).to(torch::kFloat32);
+    const torch::Tensor x = tiny_images(Key(32), 4).to(kFloat32);
     EXPECT_TRUE(torch::equal(back->encode(x).mean, model->encode(x).mean));
     EXPECT_TRUE(torch::equal(back->encode(x).log_variance, model->encode(x).log_variance));
     const torch::Tensor z = normal64(Key(33), {4, 5});
@@ -330,7 +330,7 @@ TEST_F(ModelFile, OutlivesTheFileItCameFrom) {
   const auto back = read_model(path_);
   write_text(path_, "", "test");
   EXPECT_TRUE(torch::equal(back->prior.posteriors[0].counts, model->prior.posteriors[0].counts));
-  EXPECT_TRUE(torch::equal(back->parameters().front(), model->parameters().front()));
+  EXPECT_TRUE(torch::equal(back->parameters().front().second, model->parameters().front().second));
 }
 
 TEST_F(ModelFile, EveryTruncationIsAnError) {
@@ -364,7 +364,7 @@ TEST_F(ModelFile, WeightsThatAreNotFiniteAreRefused) {
   const auto model = tiny_model(Key(36));
   {
     torch::NoGradGuard no_gradient;
-    model->named_parameters()["decoder.stem.weight"].view(-1)[3] =
+    parameter_of(*model, "decoder.stem.weight").view(-1)[3] =
         std::numeric_limits<float>::quiet_NaN();
   }
   expect_message(message(bytes_of(*model)), "'decoder.stem.weight'");
@@ -390,11 +390,11 @@ TEST_F(ModelFile, MissingAndMisshapenTensorsAreNamed) {
   expect_message(message_after([](TensorFile& file) { file.tensors.erase("encoder.head.bias"); }),
                  "'encoder.head.bias'");
   expect_message(message_after([](TensorFile& file) {
-                   file.tensors["prior.hair.c"] = torch::ones({5}, torch::kFloat64);
+                   file.tensors["prior.hair.c"] = torch::ones({5}, kFloat64);
                  }),
                  "found F64 [5], expected F64 [4]");
   expect_message(message_after([](TensorFile& file) {
-                   file.tensors["prior.hair.c"] = torch::ones({4}, torch::kFloat32);
+                   file.tensors["prior.hair.c"] = torch::ones({4}, kFloat32);
                  }),
                  "found F32 [4], expected F64 [4]");
 }
@@ -415,9 +415,9 @@ TEST_F(ModelFile, MetadataThatSaysAnImpossibleModelIsRefused) {
 
 TEST_F(ModelFile, APackIsNotAModel) {
   Pack pack;
-  pack.images = torch::zeros({2, 1, 4, 4}, torch::kUInt8);
-  pack.labels = torch::full({2, 1}, -1, torch::kInt32);
-  pack.split = torch::zeros({2}, torch::kUInt8);
+  pack.images = torch::zeros({2, 1, 4, 4}, kUInt8);
+  pack.labels = torch::full({2, 1}, -1, kInt32);
+  pack.split = torch::zeros({2}, kUInt8);
   pack.properties = {{"hair", {"long", "short"}}};
   write_pack(path_, pack);
   expect_message(message(read_text(path_, "test")), "facet-pack-1");

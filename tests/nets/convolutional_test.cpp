@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
 #include "facet/model/vae.h"
 
 namespace facet {
@@ -74,9 +75,9 @@ TEST(Network, DecoderGivesBackTheImageSize) {
         Encoder encoder(layers, 6, Key(2));
         Decoder decoder(layers, 3, 2 * shape.channels, Key(3));
         const torch::Tensor code =
-            encoder->forward(torch::rand({2, shape.channels, shape.height, shape.width}));
+            encoder.forward(torch::rand({2, shape.channels, shape.height, shape.width}));
         EXPECT_EQ(code.sizes(), (std::vector<int64_t>{2, 6}));
-        EXPECT_EQ(decoder->forward(code.narrow(1, 0, 3)).sizes(),
+        EXPECT_EQ(decoder.forward(code.narrow(1, 0, 3)).sizes(),
                   (std::vector<int64_t>{2, 2 * shape.channels, shape.height, shape.width}));
       }
 }
@@ -98,18 +99,18 @@ TEST(Network, LayersAgreeWithWhatLibTorchComputes) {
 
 TEST(Network, StartIsAFunctionOfTheKeyAndKeepsActivationsInScale) {
   const auto layers = convolution_layers({.preset = "paper28"}, {1, 28, 28});
-  const torch::Tensor x = standard_normal(Key(4), {16, 1, 28, 28}, torch::kFloat32);
+  const torch::Tensor x = standard_normal(Key(4), {16, 1, 28, 28}, kFloat32);
   Encoder once(layers, 128, Key(5)), again(layers, 128, Key(5)), other(layers, 128, Key(6));
-  EXPECT_TRUE(torch::equal(once->forward(x), again->forward(x)));
-  EXPECT_FALSE(torch::equal(once->forward(x), other->forward(x)));
+  EXPECT_TRUE(torch::equal(once.forward(x), again.forward(x)));
+  EXPECT_FALSE(torch::equal(once.forward(x), other.forward(x)));
   // He's initialisation keeps the second moment through eight layers up to border effects; wrong by
   // a factor of two a layer it would be off by 256.
-  const double deviation = once->forward(x).std().item<double>();
-  EXPECT_GT(deviation, 0.1);
-  EXPECT_LT(deviation, 3.0);
+  const double stddev = once.forward(x).std().item<double>();
+  EXPECT_GT(stddev, 0.1);
+  EXPECT_LT(stddev, 3.0);
   Decoder decoder(layers, 64, 1, Key(7));
   const double output =
-      decoder->forward(standard_normal(Key(8), {16, 64}, torch::kFloat32)).std().item<double>();
+      decoder.forward(standard_normal(Key(8), {16, 64}, kFloat32)).std().item<double>();
   EXPECT_GT(output, 0.1);
   EXPECT_LT(output, 3.0);
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/random.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 namespace {
@@ -27,8 +28,7 @@ std::vector<torch::Tensor> value_and_gradients(const Operation& operation,
 
 void expect_same(const Operation& ours, const Operation& theirs,
                  const std::vector<std::vector<int64_t>>& shapes) {
-  for (const auto& [type, tolerance] :
-       {std::pair{torch::kFloat64, 1e-12}, {torch::kFloat32, 1e-5}}) {
+  for (const auto& [type, tolerance] : {std::pair{kFloat64, 1e-12}, {kFloat32, 1e-5}}) {
     const auto found = value_and_gradients(ours, shapes, type);
     const auto expected = value_and_gradients(theirs, shapes, type);
     const std::vector<std::string> names = {"value", "images", "weight", "bias"};
@@ -82,7 +82,7 @@ TEST(CpuConvolution, NarrowTakesImagesSmallerThanTheKernel) {
 
 TEST(CpuConvolution, ChannelsLastPutsAPixelsChannelsSideBySide) {
   for (const int64_t channels : {1, 3}) {
-    const torch::Tensor images = standard_normal(Key(3), {2, channels, 4, 5}, torch::kFloat32);
+    const torch::Tensor images = standard_normal(Key(3), {2, channels, 4, 5}, kFloat32);
     const torch::Tensor moved = channels_last(images);
     EXPECT_TRUE(torch::equal(moved, images));
     EXPECT_EQ(moved.strides(), (std::vector<int64_t>{20 * channels, 1, 5 * channels, channels}));

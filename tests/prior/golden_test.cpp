@@ -6,6 +6,7 @@
 
 #include "facet/core/file.h"
 #include "facet/core/options.h"
+#include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
 #include "facet/prior/student_t.h"
@@ -22,7 +23,7 @@ torch::Tensor tensor_of(const Json& json) {
   std::vector<double> values;
   const Json flat = json.flatten();
   for (const Json& value : flat) values.push_back(value.get<double>());
-  return torch::tensor(values, torch::kFloat64).view(shape);
+  return torch::tensor(values, kFloat64).view(shape);
 }
 
 /// Both implementations are float64 and differ in the order of their sums, which costs a few units
@@ -37,13 +38,14 @@ void check_factor(const Json& factor, const Hyperprior& hyperprior, double image
   const NormalGamma mean{tensor("m"), tensor("s"), tensor("a"), tensor("b")};
   FactorPosterior posterior = FactorPosterior::from_mean(mean, tensor("c"));
   const BlockEncoding block{tensor("encoder_mean"), tensor("encoder_variance")};
-  const torch::Tensor labels = tensor("label").to(torch::kInt64);
+  const torch::Tensor labels = tensor("label").to(kInt64);
 
   const torch::Tensor log_normal = expected_log_normal(block, posterior.mean());
   const torch::Tensor log_weights = expected_log_weights(posterior.counts);
   EXPECT_TRUE(agrees(log_normal, factor["expected_log_normal"]));
   EXPECT_TRUE(agrees(log_weights, factor["expected_log_pi"]));
-  EXPECT_TRUE(agrees(allocation(log_normal, log_weights), factor["allocation"]));
+  EXPECT_TRUE(agrees(assignment_probabilities(log_normal, log_weights),
+                     factor["assignment_probabilities"]));
 
   const FactorTerms terms = factor_terms(block, posterior.parameters(), labels);
   EXPECT_TRUE(agrees(terms.responsibilities, factor["responsibilities"]));
@@ -63,7 +65,7 @@ void check_factor(const Json& factor, const Hyperprior& hyperprior, double image
   const double scale = images / static_cast<double>(labels.numel());
   natural_step(posterior,
                conjugate_posterior(statistics(block, terms.responsibilities), scale, hyperprior),
-               torch::full({}, rho, torch::kFloat64));
+               torch::full({}, rho, kFloat64));
   const NormalGamma stepped = posterior.mean();
   const Json& expected = factor["natural_step"];
   EXPECT_TRUE(agrees(stepped.m, expected["m"]));

@@ -6,11 +6,14 @@
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/kmeans.h"
+#include "facet/prior/sampling.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
 #include "tests/message_of.h"
@@ -21,14 +24,14 @@ namespace {
 const Hyperprior hyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.1};
 
 torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
-  return torch::tensor(values, torch::kInt64);
+  return torch::tensor(values, kInt64);
 }
 
 /// -KL[z] - KL[r] of one factor at any responsibilities, [B].
 torch::Tensor factor_bound(const BlockEncoding& block, const FactorPosterior& posterior,
                            const torch::Tensor& responsibilities) {
-  return -kl_block(block, expected_log_normal(block, posterior.mean()), responsibilities) -
-         kl_assignment(responsibilities, expected_log_weights(posterior.counts));
+  return -kl_z(block, expected_log_normal(block, posterior.mean()), responsibilities) -
+         kl_r(responsibilities, expected_log_weights(posterior.counts));
 }
 
 TEST(ExpectedLogNormal, IsTheFormulaOfThePaperWrittenOut) {
@@ -82,8 +85,8 @@ TEST(Responsibilities, HeldConstantGiveTheTotalGradient) {
   const auto held =
       torch::autograd::grad({-(terms.kl_z + terms.kl_r).sum()}, {block.mean, block.variance});
 
-  const torch::Tensor free = allocation(expected_log_normal(block, posterior.mean()),
-                                        expected_log_weights(posterior.counts));
+  const torch::Tensor free = assignment_probabilities(expected_log_normal(block, posterior.mean()),
+                                                      expected_log_weights(posterior.counts));
   ASSERT_TRUE(free.requires_grad());
   const auto total = torch::autograd::grad({factor_bound(block, posterior, free).sum()},
                                            {block.mean, block.variance});
@@ -98,14 +101,14 @@ TEST(Responsibilities, OfLabelledImagesAreOneHotAndOthersAreUntouched) {
   const torch::Tensor labels = int64_tensor({2, -1, 0, -1, 3});
   const FactorTerms terms = factor_terms(block, posterior.parameters(), labels);
   const torch::Tensor free = e_step(block, posterior, {});
-  const torch::Tensor eye = torch::eye(4, torch::kFloat64);
+  const torch::Tensor eye = torch::eye(4, kFloat64);
   EXPECT_TRUE(torch::equal(terms.responsibilities,
                            torch::stack({eye[2], free[1], eye[0], free[3], eye[3]})));
   EXPECT_TRUE(torch::equal(e_step(block, posterior, labels), terms.responsibilities));
 
   // g at the label ignores that the label is known; a one-hot gamma costs -E[log pi].
   const torch::Tensor log_g = torch::log(free), log_pi = expected_log_weights(posterior.counts);
-  const torch::Tensor zero = torch::zeros({}, torch::kFloat64);
+  const torch::Tensor zero = torch::zeros({}, kFloat64);
   EXPECT_TRUE(close(terms.label_log_likelihood,
                     torch::stack({log_g[0][2], zero, log_g[2][0], zero, log_g[4][3]}), 1e-12));
   EXPECT_NEAR(terms.kl_r[0].item<double>(), -log_pi[2].item<double>(), 1e-12);
@@ -234,11 +237,11 @@ TEST(NaturalStep, ConvergesToTheOptimumOfTheWholeBound) {
 TEST(NaturalStep, KeepsTheRatePositiveForAHundredMillionImages) {
   // b = -lambda_2 - s m^2 / 2 with s m^2 / 2 = 4.5e10: float64 leaves 1e-5 of it, b is 307.
   const double variance = std::exp(-12.0), images = 1e8;
-  const BlockEncoding block{torch::full({64, 3}, 30.0, torch::kFloat64),
-                            torch::full({64, 3}, variance, torch::kFloat64)};
+  const BlockEncoding block{torch::full({64, 3}, 30.0, kFloat64),
+                            torch::full({64, 3}, variance, kFloat64)};
   FactorPosterior posterior = random_posterior(Key(23), 2, 3);
   for (int step = 0; step < 200; ++step) {
-    const torch::Tensor gamma = torch::full({64, 2}, 0.5, torch::kFloat64);
+    const torch::Tensor gamma = torch::full({64, 2}, 0.5, kFloat64);
     natural_step(posterior, conjugate_posterior(statistics(block, gamma), images / 64, {}),
                  number(0.1));
   }
@@ -287,13 +290,13 @@ TEST(Predictive, BlocksAreDrawnFromTheirComponents) {
 
 TEST(SampleComponents, FrequenciesFollowTheExpectedWeights) {
   FactorPosterior posterior = random_posterior(Key(28), 4, 1);
-  posterior.counts = torch::tensor({1.0, 30.0, 0.5, 8.5}, torch::kFloat64);
+  posterior.counts = torch::tensor({1.0, 30.0, 0.5, 8.5}, kFloat64);
   constexpr int64_t count = 50'000;
   const torch::Tensor drawn = sample_components(Key(29), posterior, count);
   ASSERT_EQ(drawn.sizes(), (std::vector<int64_t>{count}));
   for (int64_t k = 0; k < 4; ++k) {
     const double weight = posterior.counts[k].item<double>() / 40;
-    const double share = drawn.eq(k).to(torch::kFloat64).mean().item<double>();
+    const double share = drawn.eq(k).to(kFloat64).mean().item<double>();
     EXPECT_NEAR(share, weight, 5 * std::sqrt(weight * (1 - weight) / count));
   }
 }
@@ -324,7 +327,7 @@ TEST(FactorTerms, OfThousandsOfComponentsTakeLittleMemoryAndTime) {
 
 /// Points around centres that are 100 apart, with a spread of 0.5; point n belongs to n % blobs.
 torch::Tensor blob_points(const Key& key, int64_t blobs, int64_t points, int64_t dimensions) {
-  const torch::Tensor centres = 100.0 * torch::eye(blobs, dimensions, torch::kFloat64);
+  const torch::Tensor centres = 100.0 * torch::eye(blobs, dimensions, kFloat64);
   return centres.index_select(0, torch::arange(points).remainder(blobs)) +
          0.5 * normal64(key, {points, dimensions});
 }
@@ -337,7 +340,7 @@ TEST(KMeans, RecoversSeparatedBlobs) {
     // One blob, one cluster: all members share the cluster of the blob's first point.
     for (int64_t n = 0; n < count; ++n)
       ASSERT_EQ(found.assignments[n].item<int64_t>(), found.assignments[n % blobs].item<int64_t>());
-    EXPECT_TRUE(torch::equal(found.counts, torch::full({blobs}, count / blobs, torch::kInt64)));
+    EXPECT_TRUE(torch::equal(found.counts, torch::full({blobs}, count / blobs, kInt64)));
     for (int64_t k = 0; k < blobs; ++k) {
       const torch::Tensor members = found.assignments.eq(k).nonzero().squeeze(1);
       EXPECT_TRUE(close(found.centres[k], points.index_select(0, members).mean(0), 1e-10, 1e-10));
@@ -355,7 +358,7 @@ TEST(KMeans, WithMoreClustersThanPointsPutsEveryCentreOnAPoint) {
 }
 
 TEST(KMeans, OfEqualPointsIsFinite) {
-  const KMeans found = k_means(Key(36), torch::ones({20, 3}, torch::kFloat64), 4, 5);
+  const KMeans found = k_means(Key(36), torch::ones({20, 3}, kFloat64), 4, 5);
   EXPECT_TRUE(torch::equal(found.centres, torch::ones_like(found.centres))) << found.centres;
   EXPECT_EQ(found.counts.sum().item<int64_t>(), 20);
 }
@@ -375,10 +378,9 @@ BlockEncoding partly_inactive(const Key& key, int64_t clusters, int64_t images) 
   const torch::Tensor active = centres.index_select(0, torch::arange(images).remainder(clusters)) +
                                0.5 * normal64(key.fold("active"), {images, 10});
   const torch::Tensor inactive = 0.03 * normal64(key.fold("inactive"), {images, 30});
-  return {torch::cat({active, inactive}, 1),
-          torch::cat({torch::full({images, 10}, 0.05, torch::kFloat64),
-                      torch::full({images, 30}, 1.0, torch::kFloat64)},
-                     1)};
+  return {torch::cat({active, inactive}, 1), torch::cat({torch::full({images, 10}, 0.05, kFloat64),
+                                                         torch::full({images, 30}, 1.0, kFloat64)},
+                                                        1)};
 }
 
 TEST(InitialPosterior, SpreadIsWithinClustersPlusTheEncodersOwn) {
@@ -392,9 +394,9 @@ TEST(InitialPosterior, SpreadIsWithinClustersPlusTheEncodersOwn) {
   EXPECT_TRUE(close(q.m, clusters.centres, 1e-12, 1e-12));
   // It stands for 6000 images although it saw 300.
   EXPECT_NEAR(posterior.counts.sum().item<double>(), 6000 + 6 * hyperprior.c0, 1e-8);
-  EXPECT_TRUE(close(
-      q.s, (hyperprior.s0 + 20 * clusters.counts.to(torch::kFloat64)).unsqueeze(1).expand({6, 40}),
-      1e-12));
+  EXPECT_TRUE(
+      close(q.s, (hyperprior.s0 + 20 * clusters.counts.to(kFloat64)).unsqueeze(1).expand({6, 40}),
+            1e-12));
 }
 
 /// How many components take more than one of the images after 500 natural-gradient steps.
@@ -460,11 +462,11 @@ TEST(FactorialMixture, UnknownNamesGetSuggestions) {
 
 TEST(FactorialMixture, SplitCutsBlocksInOrderAsFloat64) {
   const FactorialMixture mixture({{"a", 2, 1}, {"b", 2, 3}, {"c", 2, 2}}, {});
-  const torch::Tensor z = torch::arange(12, torch::kFloat32).view({2, 6});
+  const torch::Tensor z = torch::arange(12, kFloat32).view({2, 6});
   const auto blocks = mixture.split(z);
   ASSERT_EQ(blocks.size(), 3u);
   const auto columns = [&](int64_t first, int64_t count) {
-    return z.narrow(1, first, count).to(torch::kFloat64);
+    return z.narrow(1, first, count).to(kFloat64);
   };
   EXPECT_TRUE(torch::equal(blocks[0], columns(0, 1)));
   EXPECT_TRUE(torch::equal(blocks[1], columns(1, 3)));
@@ -478,8 +480,8 @@ TEST(FactorialMixture, SplitCutsBlocksInOrderAsFloat64) {
 /// labels of the second factor for half of the images.
 struct TwoFactors {
   FactorialMixture mixture{{{"a", 4, 2}, {"b", 3, 3}}, hyperprior};
-  torch::Tensor mean = normal64(Key(90), {6, 5}).to(torch::kFloat32),
-                log_variance = normal64(Key(91), {6, 5}).to(torch::kFloat32);
+  torch::Tensor mean = normal64(Key(90), {6, 5}).to(kFloat32),
+                log_variance = normal64(Key(91), {6, 5}).to(kFloat32);
   torch::Tensor labels = torch::stack(
       {int64_tensor({-1, -1, -1, -1, -1, -1}), int64_tensor({2, -1, 0, -1, 1, -1})}, 1);
 

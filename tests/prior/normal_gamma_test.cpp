@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include "facet/core/torch.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
@@ -19,7 +21,7 @@ namespace {
 constexpr int64_t draws = 200'000;
 
 NormalGamma normal_gamma(double m, double s, double a, double b) {
-  const auto one = [](double value) { return torch::full({1}, value, torch::kFloat64); };
+  const auto one = [](double value) { return torch::full({1}, value, kFloat64); };
   return {one(m), one(s), one(a), one(b)};
 }
 
@@ -123,8 +125,8 @@ TEST(NormalGamma, ThePrintedDigammaIsNotTheDivergence) {
 }
 
 TEST(Dirichlet, DivergenceIsTheMeanLogRatioOfDraws) {
-  const torch::Tensor q = torch::tensor({3.0, 0.8, 12.0, 1.5}, torch::kFloat64);
-  const torch::Tensor p = torch::tensor({1.0, 1.0, 2.0, 0.7}, torch::kFloat64);
+  const torch::Tensor q = torch::tensor({3.0, 0.8, 12.0, 1.5}, kFloat64);
+  const torch::Tensor p = torch::tensor({1.0, 1.0, 2.0, 0.7}, kFloat64);
   const torch::Tensor weights = gamma_draws(Key(20), q.expand({draws, 4}).clone());
   const torch::Tensor pi = weights / weights.sum(1, true);
   const auto density = [&](const torch::Tensor& counts) {
@@ -154,14 +156,14 @@ struct Quadrature {
   torch::Tensor distance, probability;
 };
 Quadrature integrate(const NormalGamma& q, double last, int64_t steps) {
-  const torch::Tensor u = torch::linspace(0, last, steps + 1, torch::kFloat64);
+  const torch::Tensor u = torch::linspace(0, last, steps + 1, kFloat64);
   const torch::Tensor distance = torch::sinh(u);
   const torch::Tensor density =
       torch::exp(student_t_log_density((q.m + distance).view({-1, 1}), q).view({-1})) *
       torch::cosh(u);
   const torch::Tensor pieces =
       0.5 * (density.narrow(0, 0, steps) + density.narrow(0, 1, steps)) * (last / steps);
-  return {distance, torch::cat({torch::zeros({1}, torch::kFloat64), pieces.cumsum(0)})};
+  return {distance, torch::cat({torch::zeros({1}, kFloat64), pieces.cumsum(0)})};
 }
 
 /// P(z <= x) for ascending x, by symmetry from the quadrature of one side.
@@ -199,7 +201,7 @@ TEST(StudentT, DensityIsTheNormalAveragedOverItsParameters) {
     const Estimate sampled = estimate(torch::sqrt(alpha / (2 * std::numbers::pi)) *
                                       torch::exp(-0.5 * alpha * (z - mu).square()));
     const double density =
-        std::exp(student_t_log_density(torch::full({1, 1}, z, torch::kFloat64), q).item<double>());
+        std::exp(student_t_log_density(torch::full({1, 1}, z, kFloat64), q).item<double>());
     EXPECT_NEAR(density, sampled.mean, 5 * sampled.error) << z;
   }
 }
@@ -227,7 +229,7 @@ TEST(StudentT, DrawsFollowTheDensity) {
 
 TEST(StudentT, DrawsOfAComponentWithoutDataAreFiniteAndHeavyTailed) {
   constexpr int64_t count = 20'000;
-  const auto rows = [](double value) { return torch::full({count, 1}, value, torch::kFloat64); };
+  const auto rows = [](double value) { return torch::full({count, 1}, value, kFloat64); };
   const torch::Tensor z =
       student_t_sample(Key(41), {rows(0), rows(1), rows(0.01), rows(0.01)}).view({-1});
   ASSERT_TRUE(torch::isfinite(z).all().item<bool>());
@@ -236,7 +238,7 @@ TEST(StudentT, DrawsOfAComponentWithoutDataAreFiniteAndHeavyTailed) {
   for (const double limit : {1.0, 100.0, 1000.0}) {
     const double expected =
         2 * integrate(q, std::asinh(limit), 20'000).probability[-1].item<double>();
-    const double share = z.abs().le(limit).to(torch::kFloat64).mean().item<double>();
+    const double share = z.abs().le(limit).to(kFloat64).mean().item<double>();
     EXPECT_NEAR(share, expected, 5 * std::sqrt(expected * (1 - expected) / count)) << limit;
   }
 }

@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+
+#include "facet/core/torch.h"
 
 namespace facet {
 namespace {
 
-const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+const auto options = torch::TensorOptions().dtype(kFloat64);
 constexpr int64_t components = 4, dimensions = 3;
 
 /// Components 0 and 1 hold these many images, at +2 and -2 with a variance of 0.25; the others

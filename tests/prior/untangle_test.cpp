@@ -4,9 +4,9 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "facet/core/random.h"
+#include "facet/core/torch.h"
 #include "facet/eval/clusters.h"
 #include "facet/prior/kmeans.h"
 
@@ -22,11 +22,11 @@ struct Scene {
 
 /// Independent properties, each four clusters in a plane of its own, seen through a random map.
 Scene mixed_properties(const Key& key) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor truth =
-      torch::randint(values, {images, properties}, key.fold("truth").generator(), torch::kInt64);
+      torch::randint(values, {images, properties}, key.fold("truth").generator(), kInt64);
   const torch::Tensor corners =
-      torch::tensor({{0.0, 0.0}, {2.0, 0.3}, {0.4, 2.0}, {3.0, 3.0}}, options);
+      torch::tensor({0.0, 0.0, 2.0, 0.3, 0.4, 2.0, 3.0, 3.0}, options).view({4, 2});
   std::vector<torch::Tensor> planes;
   for (int64_t p = 0; p < properties; ++p)
     planes.push_back(corners.index_select(0, truth.select(1, p)));
@@ -77,7 +77,7 @@ TEST(Untangle, IsNeededBecauseBlocksByPositionMixProperties) {
 }
 
 TEST(Untangle, DoesNotScaleUpDirectionsWithoutInformation) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor means = standard_normal(Key(3), {images, 5}, options);
   means.select(1, 2).mul_(1e-4);
   means.select(1, 4).mul_(1e-4);
@@ -104,7 +104,7 @@ TEST(Untangle, GivesANamedFactorTheDirectionsThatTellItsValuesApart) {
 }
 
 TEST(Untangle, TakesMoreValuesThanThereAreActiveDirections) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor means = standard_normal(Key(6), {images, 5}, options);
   means.narrow(1, 2, 3).mul_(1e-4);  // two of five are active
   const torch::Tensor labels = torch::arange(images).remainder(8);
@@ -115,7 +115,7 @@ TEST(Untangle, TakesMoreValuesThanThereAreActiveDirections) {
 
 TEST(Untangle, APropertyWithOneValueSeenTakesNoDirection) {
   const Scene scene = mixed_properties(Key(2));
-  torch::Tensor labels = torch::full({images}, -1, torch::kInt64);
+  torch::Tensor labels = torch::full({images}, -1, kInt64);
   labels.narrow(0, 0, 10).fill_(1);
   const Coordinates found = untangle(Key(2), scene.means, {{2, values, labels}, {4, values, {}}});
   EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 6);
@@ -123,10 +123,10 @@ TEST(Untangle, APropertyWithOneValueSeenTakesNoDirection) {
 
 /// Columns of unit variance: a coin toss blurred, rare events, and noise, turned by a rotation.
 torch::Tensor turned_columns(const torch::Tensor& rotation) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor noise = standard_normal(Key(8), {images, 3}, options);
-  const torch::Tensor coin = uniform(Key(9), {images}, options).gt(0.5).to(torch::kFloat64) * 2 - 1;
-  const torch::Tensor rare = uniform(Key(10), {images}, options).lt(0.03).to(torch::kFloat64) * 6;
+  const torch::Tensor coin = uniform(Key(9), {images}, options).gt(0.5).to(kFloat64) * 2 - 1;
+  const torch::Tensor rare = uniform(Key(10), {images}, options).lt(0.03).to(kFloat64) * 6;
   const torch::Tensor columns = torch::stack(
       {coin + 0.2 * noise.select(1, 0), rare + noise.select(1, 1), noise.select(1, 2)}, 1);
   const torch::Tensor centred = columns - columns.mean(0);
@@ -134,7 +134,7 @@ torch::Tensor turned_columns(const torch::Tensor& rotation) {
 }
 
 TEST(Untangle, PrefersClustersToRareEvents) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor skew = standard_normal(Key(11), {3, 3}, options);
   const torch::Tensor turned = turned_columns(torch::matrix_exp(skew - skew.t()));
   const torch::Tensor found = turned.matmul(clustered_rotation(turned).t());
@@ -144,7 +144,7 @@ TEST(Untangle, PrefersClustersToRareEvents) {
 }
 
 TEST(Untangle, TurnsClustersIntoTheBlockThatHasAMixture) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor skew = torch::zeros({3, 3}, options);
   skew[0][2] = 0.5;  // half a radian: part of the coin toss lies in the last column
   const torch::Tensor turned = turned_columns(torch::matrix_exp(skew - skew.t()));
@@ -155,7 +155,7 @@ TEST(Untangle, TurnsClustersIntoTheBlockThatHasAMixture) {
 }
 
 TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
-  const auto options = torch::TensorOptions().dtype(torch::kFloat64);
+  const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor values_of_columns = standard_normal(Key(4), {images, 3}, options);
   values_of_columns.select(1, 2).copy_(values_of_columns.select(1, 0).exp());
   const torch::Tensor dependence = pairwise_dependence(values_of_columns, 10);
@@ -168,7 +168,7 @@ TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
 
 TEST(Untangle, GroupsTheDimensionsThatDependOnEachOther) {
   // 0-3-5 and 1-4 belong together; 2 is alone.
-  torch::Tensor dependence = torch::zeros({6, 6}, torch::kFloat64);
+  torch::Tensor dependence = torch::zeros({6, 6}, kFloat64);
   const auto tie = [&](int64_t a, int64_t b, double strength) {
     dependence[a][b] = strength;
     dependence[b][a] = strength;

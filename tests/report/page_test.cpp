@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "facet/report/html.h"
 #include "facet/report/report.h"
 #include "tests/close.h"
@@ -62,10 +63,10 @@ class Report : public testing::Test {
     Pack pack;
     pack.images =
         torch::randint(256, {one.count, one.shape.channels, one.shape.height, one.shape.width},
-                       Key(3).generator(), torch::kInt64)
-            .to(torch::kUInt8);
-    pack.split = torch::arange(one.count).remainder(one.test_split ? 3 : 2).to(torch::kUInt8);
-    pack.labels = torch::full({one.count, one.labels ? 1 : 0}, 0, torch::kInt32);
+                       Key(3).generator(), kInt64)
+            .to(kUInt8);
+    pack.split = torch::arange(one.count).remainder(one.test_split ? 3 : 2).to(kUInt8);
+    pack.labels = torch::full({one.count, one.labels ? 1 : 0}, 0, kInt32);
     if (one.labels) {
       pack.labels.copy_(torch::arange(one.count).remainder(2).unsqueeze(1));
       pack.properties = {{"glasses", {"without", "with"}}};
@@ -118,11 +119,11 @@ TEST_F(Report, NamesOfUsersNeverBecomeMarkup) {
                           "\n"};
   RunReport report = gather(hostile);
   report.name = kHostile;
-  JudgeReport::Factor judged;
+  ClassifierReport::Factor judged;
   judged.name = judged.property = kHostile;
   judged.values = {kHostile};
   judged.agreement_by_value = {0.8};
-  report.judge = JudgeReport{{judged}, 0.8, 10, 10};
+  report.judge = ClassifierReport{{judged}, 0.8, 10, 10};
   report.no_judge = kHostile;
   const std::string page = report_page(report);
   expect_sound(page);

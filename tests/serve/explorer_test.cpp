@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
 #include "tests/files.h"
@@ -202,7 +203,7 @@ TEST_F(ExplorerTest, ReconstructionsShowMeanDeviationAndADraw) {
       ask(*explorer_,
           post_request("reconstruct", encode_png(Image::filled(3, 16, 16, 90)), "image/png"));
   EXPECT_NE(shown["mean"], shown["sample"]);
-  EXPECT_GE(shown["largest_deviation"], shown["smallest_deviation"]);
+  EXPECT_GE(shown["largest_stddev"], shown["smallest_stddev"]);
 }
 
 TEST_F(ExplorerTest, TheAtlasHoldsEveryComponentAndIsKept) {
@@ -218,11 +219,10 @@ TEST_F(ExplorerTest, TheAtlasHoldsEveryComponentAndIsKept) {
 
 TEST_F(ExplorerTest, FindsTheImageItself) {
   Pack pack;
-  pack.images =
-      torch::randint(0, 256, {50, 3, 16, 16}, Key(3).generator(), torch::kInt64).to(torch::kUInt8);
-  pack.labels = torch::full({50, 1}, -1, torch::kInt32);
+  pack.images = torch::randint(0, 256, {50, 3, 16, 16}, Key(3).generator(), kInt64).to(kUInt8);
+  pack.labels = torch::full({50, 1}, -1, kInt32);
   pack.labels[17][0] = 1;
-  pack.split = torch::zeros({50}, torch::kUInt8);
+  pack.split = torch::zeros({50}, kUInt8);
   pack.properties = {{"hat", {"no", "yes"}}};
   explorer_ = make(pack);
   const Image image = to_images(pack.images.narrow(0, 17, 1))[0];
@@ -242,9 +242,9 @@ TEST_F(ExplorerTest, FindsTheImageItself) {
 
 TEST_F(ExplorerTest, RefusesAPackOfAnotherShape) {
   Pack pack;
-  pack.images = torch::zeros({1, 1, 16, 16}, torch::kUInt8);
-  pack.labels = torch::zeros({1, 0}, torch::kInt32);
-  pack.split = torch::zeros({1}, torch::kUInt8);
+  pack.images = torch::zeros({1, 1, 16, 16}, kUInt8);
+  pack.labels = torch::zeros({1, 0}, kInt32);
+  pack.split = torch::zeros({1}, kUInt8);
   EXPECT_NE(message([&] { make(pack); }).find("16x16 grey"), std::string::npos);
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "facet/model/model_file.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
@@ -18,7 +19,7 @@ Config averaging_config(double decay) {
   Config config;
   config.data.portraits = {200, 16, 1};
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.05;
+  config.model.likelihood.minimum_stddev = 0.05;
   config.model.network = {"custom", {8, 8}, {2, 2}, 3};
   config.model.factors = {{"first", 3, 4}};
   config.train.batch_size = 16;
@@ -40,16 +41,16 @@ const Pack& portraits() {
 
 torch::Tensor weights_of(const Vae& model) {
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& parameter : model.parameters()) parts.push_back(parameter.flatten());
+  for (const auto& [name, parameter] : model.parameters()) parts.push_back(parameter.flatten());
   return torch::cat(parts).detach().clone();
 }
 
 TEST(WeightAverage, IsTheDecayingMeanOfWhatItSaw) {
-  torch::nn::Linear module(2, 1);
-  Adam adam(*module, {});
+  torch::Tensor parameter = torch::zeros({1, 2}).requires_grad_();
+  Adam adam({{"weight", parameter}}, {});
   FactorialMixture prior({{"only", 2, 3}}, {});
   WeightAverage average(adam, &prior, 0.9);
-  const torch::Tensor weight = module->weight.detach();
+  const torch::Tensor weight = parameter.detach();
   weight.fill_(1.0);
   prior.posteriors[0].counts.fill_(10.0);
   average.start();
@@ -60,7 +61,7 @@ TEST(WeightAverage, IsTheDecayingMeanOfWhatItSaw) {
   average.swap();
   EXPECT_TRUE(close(weight, torch::full_like(weight, old + 2 * (1 - old)), 1e-6));
   EXPECT_TRUE(close(prior.posteriors[0].counts,
-                    torch::full({2}, 10 * old + 20 * (1 - old), torch::kFloat64), 1e-12));
+                    torch::full({2}, 10 * old + 20 * (1 - old), kFloat64), 1e-12));
   average.swap();
   EXPECT_TRUE(close(weight, torch::full_like(weight, 2.0), 1e-6)) << "and back";
 }

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/prior/dirichlet.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
 #include "tests/message_of.h"
+#include "tests/parameters.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -17,14 +19,14 @@ Config comparison_config(const std::string& prior, int64_t components) {
   Config config;
   config.data.portraits = {300, 16, 1};
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.likelihood.minimum_stddev = 0.1;
   config.model.network = {"custom", {8, 8}, {2, 2}, 3};
   config.model.factors = {{"only", components, 4}};
   config.model.prior = prior;
   config.train.batch_size = 32;
   config.train.pretrain.steps = 60;
   config.train.pretrain.kl_weight = {0.2, 1.0, 40, "linear"};
-  config.train.initialise.steps = prior == "points" || prior == "mixture" ? 20 : 0;
+  config.train.initialise.steps = prior == "point_mass" || prior == "mixture" ? 20 : 0;
   config.train.joint.steps = 120;
   config.train.learning_rate = {3e-3, 1e-3, 0, "linear"};
   config.train.log_every = 20;
@@ -66,7 +68,7 @@ TEST(ComparisonPriors, TheStandardNormalStaysWhereItIs) {
 
 TEST(ComparisonPriors, PointEstimatesMoveAndStayPoints) {
   const TemporaryFolder folder;
-  const Config config = comparison_config("points", 5);
+  const Config config = comparison_config("point_mass", 5);
   const auto model = trained(config, {folder.path() / "run"});
   const NormalGamma mean = model->prior.posteriors[0].mean();
   EXPECT_TRUE(close(mean.s, torch::full_like(mean.s, 1e7), 1e-6));
@@ -86,19 +88,19 @@ TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   config.train.adam.weight_decay = 0.1;
   const auto model = trained(config, {folder.path() / "run"});
   torch::NoGradGuard no_gradient;
-  const FactorParameters encoded = model->pseudo_components();
+  const FactorParameters encoded = model->strategy().parameters(*model, false).front();
   const NormalGamma mean = model->prior.posteriors[0].mean();
   EXPECT_TRUE(close(mean.m, encoded.components.m, 1e-5, 1e-5));
   EXPECT_TRUE(close(mean.b, encoded.components.b, 1e-5));
   EXPECT_TRUE(close(expected_weights(model->prior.posteriors[0].counts),
-                    torch::full({6}, 1.0 / 6, torch::kFloat64), 1e-12));
+                    torch::full({6}, 1.0 / 6, kFloat64), 1e-12));
   // They began at 0.1 or 0.9 or between.
-  const torch::Tensor pixels = model->pseudo_inputs()->pixels() / 255.0;
-  EXPECT_TRUE(pixels.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
+  const torch::Tensor white = torch::sigmoid(parameter_of(*model, "pseudo_inputs.logits"));
+  EXPECT_TRUE(white.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
 }
 
 TEST(ComparisonPriors, ARunThatWasStoppedEndsInTheSameModel) {
-  for (const auto& [prior, components] : {std::pair{"points", 4}, std::pair{"vamp", 4}}) {
+  for (const auto& [prior, components] : {std::pair{"point_mass", 4}, std::pair{"vamp", 4}}) {
     const TemporaryFolder folder;
     const RunFolder whole{folder.path() / "whole"}, stopped{folder.path() / "stopped"};
     Config config = comparison_config(prior, components);

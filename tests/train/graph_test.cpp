@@ -1,20 +1,22 @@
-// On a card: a run of recorded steps is, bit for bit, the run of the same steps done one by one.
+// On a GPU: a run of captured steps is, bit for bit, the run of the same steps done one by one.
 #include <cstdio>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "facet/cuda/step_graph.h"
+#include "facet/core/torch.h"
+#include "facet/cuda/cuda_graph.h"
+#include "facet/cuda/gpu.h"
 #include "facet/train/learner.h"
 
 namespace facet {
 namespace {
 
-/// Without a card there is nothing to compare, and nobody should take that for a pass.
-#define NEEDS_A_CARD()                                                                \
-  if (!torch::cuda::is_available()) {                                                 \
-    std::fprintf(stderr, "*** NOT TESTED: recorded steps need a card, none found\n"); \
-    GTEST_SKIP() << "no card";                                                        \
+/// Without a GPU there is nothing to compare, and nobody should take that for a pass.
+#define NEEDS_A_CARD()                                                               \
+  if (!cuda::available()) {                                                          \
+    std::fprintf(stderr, "*** NOT TESTED: captured steps need a GPU, none found\n"); \
+    GTEST_SKIP() << "no GPU";                                                        \
   }
 
 Config named_config(int64_t labelled_batch) {
@@ -22,7 +24,7 @@ Config named_config(int64_t labelled_batch) {
   config.data.portraits = {300, 16, 1};
   config.data.label_fraction = 0.05;  // some batches have labels, others none
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.likelihood.minimum_stddev = 0.1;
   config.model.network = {"custom", {8, 16}, {2, 2}, 3};
   config.model.factors = {{"glasses", 2, 2, "glasses", {}}, {"free", 12, 6, "", {}}};
   config.train.batch_size = 16;
@@ -30,7 +32,7 @@ Config named_config(int64_t labelled_batch) {
   config.train.initialise = {100, true, 5, 30};
   config.train.joint.steps = 30;
   config.train.joint.labelled_batch = labelled_batch;
-  config.train.joint.asked_weight = labelled_batch > 0 ? 20 : 0;
+  config.train.joint.consistency_weight = labelled_batch > 0 ? 20 : 0;
   config.train.joint.revive_every = 7;
   config.train.learning_rate = {2e-3, 1e-3, 0, "linear"};
   return config;
@@ -55,8 +57,7 @@ NamedTensors trained(const Config& config, const Pack& pack, const StepOptions& 
   NamedTensors result = {{"sums", learner.sums()},
                          {"first moments", learner.adam().moments().first},
                          {"second moments", learner.adam().moments().second}};
-  for (const auto& parameter : learner.model().named_parameters())
-    result.emplace_back(parameter.key(), parameter.value());
+  for (const auto& entry : learner.model().parameters()) result.push_back(entry);
   for (const FactorPosterior& posterior : learner.model().prior.posteriors) {
     result.emplace_back("alpha_mu", posterior.components.alpha_mu);
     result.emplace_back("alpha_mu2", posterior.components.alpha_mu2);
@@ -74,38 +75,38 @@ void expect_same(const NamedTensors& one, const NamedTensors& other) {
         << (one[i].second - other[i].second).abs().max().item<double>();
 }
 
-TEST(StepGraphs, RecordedStepsAreTheSameAsStepsDoneOneByOne) {
+TEST(CudaGraphCache, RecordedStepsAreTheSameAsStepsDoneOneByOne) {
   NEEDS_A_CARD();
   const Pack pack = make_portraits(named_config(0).data.portraits);
   for (const int64_t labelled_batch : {0, 4}) {
     const Config config = named_config(labelled_batch);
-    const NamedTensors one_by_one = trained(config, pack, {.record = false});
-    expect_same(trained(config, pack, {.record = false}), one_by_one);  // the card repeats itself
+    const NamedTensors one_by_one = trained(config, pack, {.capture = false});
+    expect_same(trained(config, pack, {.capture = false}), one_by_one);  // the GPU repeats itself
     expect_same(trained(config, pack, {}), one_by_one);
   }
 }
 
-TEST(StepGraphs, PseudoInputsMoveInRecordedSteps) {
+TEST(CudaGraphCache, PseudoInputsMoveInRecordedSteps) {
   NEEDS_A_CARD();
   Config config = named_config(0);
   config.model.prior = "vamp";
   config.model.factors = {{"free", 12, 6, "", {}}};
   config.train.initialise.steps = 0;
   const Pack pack = make_portraits(config.data.portraits);
-  const NamedTensors recorded = trained(config, pack, {});
-  expect_same(recorded, trained(config, pack, {.record = false}));
+  const NamedTensors captured = trained(config, pack, {});
+  expect_same(captured, trained(config, pack, {.capture = false}));
   config.train.joint.steps = 1;
   const NamedTensors start = trained(config, pack, {});
   int found = 0;
   for (size_t i = 0; i < start.size(); ++i) {
     if (!start[i].first.starts_with("pseudo_inputs")) continue;
     ++found;
-    EXPECT_GT((recorded[i].second - start[i].second).abs().max().item<double>(), 1e-3);
+    EXPECT_GT((captured[i].second - start[i].second).abs().max().item<double>(), 1e-3);
   }
   EXPECT_EQ(found, 1);
 }
 
-TEST(StepGraphs, StreamedImagesGiveTheSameSteps) {
+TEST(CudaGraphCache, StreamedImagesGiveTheSameSteps) {
   NEEDS_A_CARD();
   Config config = named_config(4);
   config.data.binarize = "draw";
@@ -114,7 +115,7 @@ TEST(StepGraphs, StreamedImagesGiveTheSameSteps) {
   expect_same(trained(config, pack, {.stream_images = true}), trained(config, pack, {}));
 }
 
-TEST(StepGraphs, RunsSideBySideAreTheSameAsAlone) {
+TEST(CudaGraphCache, RunsSideBySideAreTheSameAsAlone) {
   NEEDS_A_CARD();
   const Config config = named_config(4);
   const Pack pack = make_portraits(config.data.portraits);
@@ -130,11 +131,11 @@ TEST(StepGraphs, RunsSideBySideAreTheSameAsAlone) {
   for (const NamedTensors& result : together) expect_same(result, alone);
 }
 
-TEST(StepGraphs, KindsAreRecordedApartAndAnewWhenForgotten) {
+TEST(CudaGraphCache, KindsAreRecordedApartAndAnewWhenForgotten) {
   NEEDS_A_CARD();
-  const torch::Device card(torch::kCUDA, 0);
-  cuda::StepGraphs graphs(card);
-  torch::Tensor sum = torch::zeros({}, torch::dtype(torch::kFloat64).device(card));
+  const torch::Device gpu(torch::kCUDA, 0);
+  cuda::CudaGraphCache graphs(gpu);
+  torch::Tensor sum = torch::zeros({}, torch::dtype(kFloat64).device(gpu));
   int bodies = 0;
   const auto add = [&](double number) {
     return [&, number] {
@@ -147,7 +148,7 @@ TEST(StepGraphs, KindsAreRecordedApartAndAnewWhenForgotten) {
     graphs.step(2, add(100));
   }
   EXPECT_EQ(sum.item<double>(), 1010);
-  EXPECT_EQ(bodies, 8) << "three as they are and one recorded, of each kind";
+  EXPECT_EQ(bodies, 8) << "three as they are and one captured, of each kind";
   graphs.forget(1);
   for (int i = 0; i < 10; ++i) graphs.step(1, add(2));
   EXPECT_EQ(sum.item<double>(), 1030);

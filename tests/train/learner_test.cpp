@@ -1,13 +1,14 @@
 // What a step is made of: plans that depend on nothing but phase and step, slots that stay in their
-// places, images that come batch by batch, and a card that is lost.
+// places, images that come batch by batch, and a GPU that is lost.
 #include "facet/train/learner.h"
 
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
-#include "facet/train/naming.h"
+#include "facet/core/torch.h"
 #include "facet/train/trainer.h"
+#include "facet/train/training_data.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -19,7 +20,7 @@ Config small_config() {
   config.data.portraits = {300, 16, 1};
   config.data.label_fraction = 0.05;
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.likelihood.minimum_stddev = 0.1;
   config.model.network = {"custom", {4, 6}, {2, 2}, 3};
   config.model.factors = {{"glasses", 2, 2, "glasses", {}}, {"free", 3, 2, "", {}}};
   config.train.batch_size = 16;
@@ -75,7 +76,7 @@ TEST(StepPlan, IsAFunctionOfPhaseAndStepAlone) {
 
 TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
   Planning planning;
-  planning.config.train.joint.hold_steps = 5;
+  planning.config.train.joint.freeze_prior_steps = 5;
   StepPlanner planner = planning.planner(false);
   EXPECT_EQ(planner.plan(Phase::joint, 4).step_size, 0.0);
   EXPECT_GT(planner.plan(Phase::joint, 5).step_size, 0.0);
@@ -85,7 +86,7 @@ TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
 TEST(Learner, HeldMixturesStayWherePhase2HasPutThem) {
   Config config = small_config();
   config.data.label_fraction = 0;
-  config.train.joint.hold_steps = 3;
+  config.train.joint.freeze_prior_steps = 3;
   config.train.joint.revive_every = 1;
   const TemporaryFolder folder;
   Trainer trainer(config, portraits(), {folder.path() / "run"}, torch::kCPU, false, {});
@@ -153,9 +154,10 @@ TEST(Learner, StepsLeaveEveryTensorInItsPlace) {
   config.train.joint.revive_every = 5;
   Learner learner(config, portraits(), torch::kCPU, {}, {});
   const auto places = [&] {
-    std::vector<const void*> result = {learner.sums().data_ptr(),
-                                       learner.named().at("glasses").moments().second.data_ptr()};
-    for (const torch::Tensor& parameter : learner.model().parameters()) {
+    std::vector<const void*> result = {
+        learner.sums().data_ptr(),
+        learner.model().strategy().optimizers().at("glasses").moments().second.data_ptr()};
+    for (const auto& [name, parameter] : learner.model().parameters()) {
       result.push_back(parameter.data_ptr());
       result.push_back(parameter.grad().data_ptr());
     }

@@ -2,15 +2,18 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "facet/core/error.h"
+#include "facet/core/torch.h"
+#include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/model/objective.h"
-#include "facet/train/asking.h"
-#include "facet/train/named_prior.h"
+#include "facet/model/posterior_optimizer.h"
+#include "facet/prior/sampling.h"
+#include "facet/train/consistency.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
+#include "tests/parameters.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -29,7 +32,7 @@ Config small_config() {
   config.data.label_fraction = 0.5;
   config.model = small_options();
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.1;
+  config.model.likelihood.minimum_stddev = 0.1;
   config.train.batch_size = 16;
   config.train.pretrain.steps = 20;
   config.train.initialise = {200, true, 5, 20};
@@ -43,30 +46,31 @@ Config small_config() {
 /// The whole objective of a batch in float64 with fixed noise, as a function of all parameters.
 struct Objective {
   Vae model{small_options(), {1, 8, 8}, Key(1)};
-  torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, torch::kFloat64);
-  torch::Tensor labels = torch::tensor({{0, -1}, {1, -1}, {-1, -1}, {1, -1}, {0, -1}, {-1, -1}});
-  NamedPriorOptimizer named{model.prior.posteriors[0], {}, NamedPriorOptimizer::Moves::posterior};
+  torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, kFloat64);
+  torch::Tensor labels =
+      torch::tensor({0, -1, 1, -1, -1, -1, 1, -1, 0, -1, -1, -1}, kInt64).view({6, 2});
+  PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Moves::posterior};
 
   Objective() {
-    model.to(torch::kFloat64);
+    to_float64(model);
     torch::NoGradGuard no_gradient;
-    for (auto& parameter : model.parameters())  // zero biases sit on the kinks of ReLU
-      parameter.add_(0.05 * standard_normal(Key(3), parameter.sizes(), torch::kFloat64));
+    for (auto& [name, parameter] : model.parameters())  // zero biases sit on the kinks of ReLU
+      parameter.add_(0.05 * standard_normal(Key(3), parameter.sizes(), kFloat64));
     for (size_t i = 0; i < 2; ++i)
       model.prior.posteriors[i] =
           initial_posterior_for_test(Key(4).fold(i), model.prior.factors[i].components);
   }
   static FactorPosterior initial_posterior_for_test(const Key& key, int64_t components) {
-    const torch::Tensor one = torch::ones({components, 2}, torch::kFloat64);
+    const torch::Tensor one = torch::ones({components, 2}, kFloat64);
     return FactorPosterior::from_mean({normal64(key, {components, 2}), 5 * one, 4 * one, 3 * one},
-                                      torch::linspace(2, 5, components, torch::kFloat64));
+                                      torch::linspace(2, 5, components, kFloat64));
   }
   torch::Tensor loss(const FactorParameters& glasses) {
     const std::vector<FactorParameters> parameters = {glasses,
                                                       model.prior.posteriors[1].parameters()};
     const BoundTerms terms = bound_terms(model, parameters, x, x, labels, Key(5));
     const ObjectiveWeights weights{
-        number(3.0), number(20.0), {torch::tensor({0.7, 1.6}, torch::kFloat64), torch::Tensor()}};
+        number(3.0), number(20.0), {torch::tensor({0.7, 1.6}, kFloat64), torch::Tensor()}};
     const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperprior);
     return batch_loss(terms, labels, weights) + (kl.components.sum() + kl.weights) / 100.0;
   }
@@ -76,13 +80,12 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
   Objective objective;
   // gamma of unlabelled images is recomputed at every evaluation. It is the optimum for a KL weight
   // of one only, so the check holds it constant by labelling every image and freeing no factor.
-  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
   const auto evaluate = [&] {
     return objective.loss(objective.model.prior.posteriors[0].parameters());
   };
   evaluate().backward();
-  for (auto& item : objective.model.named_parameters()) {
-    torch::Tensor parameter = item.value();
+  for (const auto& [name, parameter] : objective.model.parameters()) {
     torch::NoGradGuard no_gradient;
     torch::Tensor flat = parameter.view({-1});
     const torch::Tensor gradient = parameter.grad().view({-1});
@@ -97,18 +100,18 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
       // Central differences of a loss near 100: rounding 1e-9, curvature 1e-10 times its third
       // derivative.
       EXPECT_NEAR(gradient[at].item<double>(), expected, 1e-6 * (1 + std::abs(expected)))
-          << item.key() << " at " << at;
+          << name << " at " << at;
     }
   }
 }
 
 TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
   Objective objective;
-  objective.labels = torch::tensor({{0, 2}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 2}});
+  objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
   // Move each of m, log s, log a, log b, log c through its own function of one number.
   const FactorParameters start = objective.model.prior.posteriors[0].parameters();
   for (int which = 0; which < 5; ++which) {
-    const torch::Tensor shift = torch::zeros({}, torch::kFloat64).requires_grad_();
+    const torch::Tensor shift = torch::zeros({}, kFloat64).requires_grad_();
     const auto moved = [&](const torch::Tensor& by) {
       FactorParameters p = start;
       const torch::Tensor direction = normal64(Key(9), {2, 2});
@@ -122,16 +125,14 @@ TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
     moved(shift).backward();
     torch::NoGradGuard no_gradient;
     const double step = 1e-5;
-    const auto at = [&](double by) {
-      return moved(torch::tensor(by, torch::kFloat64)).item<double>();
-    };
+    const auto at = [&](double by) { return moved(torch::tensor(by, kFloat64)).item<double>(); };
     EXPECT_NEAR(shift.grad().item<double>(), (at(step) - at(-step)) / (2 * step), 1e-6) << which;
   }
 }
 
-TEST(NamedPriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
+TEST(PosteriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
   FactorPosterior posterior = Objective::initial_posterior_for_test(Key(1), 3);
-  NamedPriorOptimizer optimizer(posterior, {}, NamedPriorOptimizer::Moves::posterior);
+  PosteriorOptimizer optimizer(posterior, {}, PosteriorOptimizer::Moves::posterior);
   const torch::Tensor target = normal64(Key(2), {3, 2});
   for (int i = 0; i < 600; ++i) {
     const FactorParameters parameters = optimizer.track(posterior);
@@ -160,7 +161,7 @@ TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
   for (const Config& config : {with_delta, without, free}) {
     Trainer trainer(config, pack, {folder / std::to_string(number++)}, torch::kCPU, false, {});
     ASSERT_TRUE(trainer.run());
-    weights.push_back(trainer.model().named_parameters()["decoder.stem.weight"].clone());
+    weights.push_back(parameter_of(trainer.model(), "decoder.stem.weight").clone());
     priors.push_back(trainer.model().prior.posteriors[0].components.alpha.clone());
   }
   for (int i : {1, 2}) {
@@ -229,17 +230,18 @@ TEST(SemiSupervised, SamplesLearnToShowWhatTheyAreAskedFor) {
   config.train.joint.label_weight = {100, 100, 0, "linear"};
   config.train.joint.steps = 200;
   const Pack pack = make_portraits(config.data.portraits);
-  const auto unseen = [&](double asked_weight) {
-    config.train.joint.asked_weight = asked_weight;
-    Trainer trainer(config, pack, {folder / std::to_string(asked_weight)}, torch::kCPU, false, {});
+  const auto unseen = [&](double consistency_weight) {
+    config.train.joint.consistency_weight = consistency_weight;
+    Trainer trainer(config, pack, {folder / std::to_string(consistency_weight)}, torch::kCPU, false,
+                    {});
     EXPECT_TRUE(trainer.run());
     torch::NoGradGuard no_gradient;
-    return asked_loss(trainer.model(), Key(5), 400).item<double>();
+    return consistency_loss(trainer.model(), Key(5), 400).item<double>();
   };
   EXPECT_LT(unseen(100), 0.5 * unseen(0));
 }
 
-TEST(SemiSupervised, WhatIsAskedForTeachesTheNetworksAlone) {
+TEST(SemiSupervised, TheConsistencyLossTeachesTheNetworksAlone) {
   ModelOptions options = small_options();
   options.factors[0].values = {"without", "with"};
   Vae model(options, {1, 8, 8}, Key(1));
@@ -247,19 +249,17 @@ TEST(SemiSupervised, WhatIsAskedForTeachesTheNetworksAlone) {
     model.prior.posteriors[i] =
         Objective::initial_posterior_for_test(Key(4).fold(i), model.prior.factors[i].components);
   const torch::Tensor before = model.prior.posteriors[0].components.alpha_mu.clone();
-  asked_loss(model, Key(7), 32).backward();
-  for (const auto& parameter : model.named_parameters()) {
-    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
-    EXPECT_GT(parameter.value().grad().abs().max().item<double>(), 0.0) << parameter.key();
+  consistency_loss(model, Key(7), 32).backward();
+  for (const auto& [name, parameter] : model.parameters()) {
+    ASSERT_TRUE(parameter.grad().defined()) << name;
+    EXPECT_GT(parameter.grad().abs().max().item<double>(), 0.0) << name;
   }
   EXPECT_FALSE(model.prior.posteriors[0].components.alpha_mu.requires_grad());
   EXPECT_TRUE(torch::equal(model.prior.posteriors[0].components.alpha_mu, before));
 }
 
-TEST(SemiSupervised, AskedLatentsComeFromThePriorWithEvenValues) {
-  const auto numbers = [](std::vector<double> values) {
-    return torch::tensor(values, torch::kFloat64);
-  };
+TEST(SemiSupervised, ConditionalSamplesComeFromThePriorWithEvenValues) {
+  const auto numbers = [](std::vector<double> values) { return torch::tensor(values, kFloat64); };
   // A third component of the named factor stands for no value.
   FactorialMixture prior(
       {{"glasses", 3, 1, "glasses", {"without", "with"}}, {"free", 3, 1, "", {}}}, {});
@@ -270,9 +270,9 @@ TEST(SemiSupervised, AskedLatentsComeFromThePriorWithEvenValues) {
   prior.posteriors[0] = posterior(numbers({-3, 3, 100}), numbers({90, 10, 1}));
   prior.posteriors[1] = posterior(numbers({0, 10, 20}), numbers({50, 30, 20}));
   const int64_t count = 20000;
-  const LatentSample asked = ask(Key(6), prior, count);
+  const LatentSample asked = sample_even_values_captured(Key(6), prior, count);
   const auto share = [&](int64_t factor, int64_t component) {
-    return asked.components.select(1, factor).eq(component).to(torch::kFloat64).mean();
+    return asked.components.select(1, factor).eq(component).to(kFloat64).mean();
   };
   EXPECT_NEAR(share(0, 1).item<double>(), 0.5, 0.02);  // however rare glasses are
   EXPECT_EQ(share(0, 2).item<double>(), 0.0);
@@ -297,7 +297,7 @@ TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   config.model.factors[1].components = 12;
   config.train.initialise.images = 8;  // components without any of these are dead
   config.train.joint.labelled_batch = 4;
-  config.train.joint.asked_weight = 50;
+  config.train.joint.consistency_weight = 50;
   config.train.joint.revive_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
   Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
@@ -310,9 +310,8 @@ TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   ASSERT_EQ(first.progress().phase, Phase::joint);
   Trainer second(config, pack, {folder / "stopped"}, torch::kCPU, true, {});
   ASSERT_TRUE(second.run());
-  for (const auto& parameter : straight.model().named_parameters())
-    EXPECT_TRUE(torch::equal(parameter.value(), second.model().named_parameters()[parameter.key()]))
-        << parameter.key();
+  for (const auto& [name, parameter] : straight.model().parameters())
+    EXPECT_TRUE(torch::equal(parameter, parameter_of(second.model(), name))) << name;
   for (size_t i = 0; i < 2; ++i)
     EXPECT_TRUE(torch::equal(straight.model().prior.posteriors[i].components.alpha,
                              second.model().prior.posteriors[i].components.alpha))

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/torch.h"
+#include "facet/data/pack.h"
+#include "facet/model/vae.h"
+
 namespace facet {
 namespace {
 
@@ -28,9 +32,8 @@ TEST(StepCost, CountsTheParametersThatTheModelHas) {
     const ImageShape shape = {1, 28, 28};
     const Vae vae(model, shape, Key(1));
     double encoder = 0;
-    for (const auto& parameter : vae.named_parameters())
-      if (parameter.key().rfind("encoder", 0) == 0)
-        encoder += static_cast<double>(parameter.value().numel());
+    for (const auto& [name, parameter] : vae.encoder().parameters())
+      encoder += static_cast<double>(parameter.numel());
     const auto all = static_cast<double>(vae.network_parameters());
     EXPECT_EQ(joint_step_cost(model, shape, 64).parameter_bytes, 4 * (10 * all + encoder))
         << preset;
@@ -51,7 +54,7 @@ TEST(StepCost, OfThePapersNetworks) {
 TEST(StepCost, MemoryGrowsWithTheBatchAndTheImages) {
   Config config;
   Pack pack;
-  pack.images = torch::empty({1000, 3, 32, 32}, torch::kUInt8);
+  pack.images = torch::empty({1000, 3, 32, 32}, kUInt8);
   const double memory = training_memory(config, pack);
   EXPECT_GT(memory, 1000 * 3 * 32 * 32);
   config.train.batch_size = 4096;

@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/torch.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -20,7 +21,7 @@ Config tiny_config() {
   config.data.portraits.count = 100;
   config.data.portraits.size = 16;
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.05;
+  config.model.likelihood.minimum_stddev = 0.05;
   config.model.network = {"custom", {8, 8}, {2, 2}, 3};
   config.model.factors = {{"first", 3, 2}, {"second", 3, 2}};
   config.train.batch_size = 16;

@@ -9,6 +9,7 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
 #include "facet/model/model_file.h"
 #include "tests/temporary_folder.h"
 
@@ -24,7 +25,7 @@ Config tiny_config(int64_t pretrain, int64_t initialise, int64_t joint) {
   config.data.portraits.count = 200;
   config.data.portraits.size = 16;
   config.model.likelihood.kind = "gaussian";
-  config.model.likelihood.minimum_deviation = 0.05;
+  config.model.likelihood.minimum_stddev = 0.05;
   config.model.network = {"custom", {8, 8}, {2, 2}, 3};
   config.model.factors = {{"first", 3, 2}, {"second", 3, 2}};
   TrainOptions& train = config.train;

@@ -1,0 +1,155 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+
+namespace facet {
+
+namespace {
+
+/// One line about arguments that cannot be, with near matches for a misspelled option or command.
+std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* command = &program;  // the innermost one that was named
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (const auto extras = program.remaining(true); !extras.empty()) {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
+      if (!below->get_name().empty()) known.push_back(below->get_name());
+    return to_string({.doing = "reading the command line",
+                      .object = extras.front(),
+                      .found = "an unknown option or command",
+                      .expected = "a known one",
+                      .cause = suggest(extras.front(), known)});
+  }
+  return fmt::format("reading the command line: {} (--help says more)", error.what());
+}
+
+}  // namespace
+
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
+
+Option Option::show_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::range(int64_t least, int64_t most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option Option::range(double least, double most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Option Option::needs(const Option& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Option::separated_by(char separator) const {
+  option_->delimiter(separator)->allow_extra_args(false);
+  return *this;
+}
+
+bool Option::given() const { return option_->count() > 0; }
+
+Command Command::command(const std::string& name, const std::string& help) const {
+  return Command(app_->add_subcommand(name, help));
+}
+
+void Command::require_command() const { app_->require_subcommand(1); }
+
+Option Command::option(const std::string& name, std::string& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, int& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, int64_t& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, uint64_t& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, double& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, std::filesystem::path& value,
+                       const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Command::option(const std::string& name, std::vector<std::string>& values,
+                       const std::string& help) const {
+  return Option(app_->add_option(name, values, help));
+}
+
+Option Command::flag(const std::string& name, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Command::flag(const std::string& name, int& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Command::repeated(const std::string& name, std::vector<std::string>& values,
+                         const std::string& help) const {
+  return Option(
+      app_->add_option(name, values, help + "; may be repeated")->allow_extra_args(false));
+}
+
+void Command::device_option(std::string& device) const {
+  option("--device", device, "Where to compute").one_of({"auto", "cpu", "cuda"}).show_default();
+}
+
+void Command::run(const std::function<void()>& action) const { app_->callback(action); }
+
+Program::Program(const std::string& description, const std::string& name,
+                 const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+
+Program::~Program() = default;
+
+Command Program::root() const { return Command(app_.get()); }
+
+int Program::run(int argc, char** argv) const {
+  try {
+    app_->parse(argc, argv);
+    return 0;
+  } catch (const ExitStatus& end) {
+    return end.status;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
+    fmt::print(stderr, "{}: {}\n", app_->get_name(), complaint(*app_, error));
+    return 2;
+  }
+}
+
+}  // namespace facet

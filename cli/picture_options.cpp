@@ -1,0 +1,40 @@
+#include "cli/picture_options.h"
+
+#include <fmt/format.h>
+
+#include "facet/data/image_file.h"
+
+namespace facet {
+
+void add_picture_options(const Command& command, PictureArguments& arguments, uint64_t& seed) {
+  command.option("run", arguments.run, "A run folder").required();
+  command
+      .option("--out", arguments.output,
+              "The picture to write, a PNG, or a JPEG where it ends in .jpg")
+      .required();
+  command.option("--seed", seed, "Another seed draws others").show_default();
+  command.device_option(arguments.device);
+}
+
+void add_input_options(const Command& command, InputRequest& inputs) {
+  const Option images = command.option("images", inputs.images,
+                                       "Image files, or SPLIT:INDEX for images of the run's data");
+  const Option split =
+      command.option("--split", inputs.split, "Images spread over this split, instead")
+          .excludes(images);
+  command.option("--count", inputs.count, "How many images of --split")
+      .range(1, 1000)
+      .needs(split)
+      .show_default();
+  command.flag("--resize", inputs.resize,
+               "Crop, resize and convert images of another shape to the model's");
+}
+
+void write_drawn(const DrawnPicture& picture, const std::string& output) {
+  write_picture(output, picture.image);
+  for (size_t i = 0; i < picture.notes.size(); ++i)
+    fmt::print("{}{}\n", picture.notes[i],
+               i + 1 < picture.notes.size() ? "" : fmt::format(" in {}", output));
+}
+
+}  // namespace facet

@@ -1,0 +1,24 @@
+// Options that several picture commands have.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "facet/report/picture_requests.h"
+
+namespace facet {
+
+struct PictureArguments {
+  std::string run, output, device = "auto";
+};
+
+/// Adds the run, --out, --seed and --device.
+void add_picture_options(const Command& command, PictureArguments& arguments, uint64_t& seed);
+
+/// Adds the images, --split, --count and --resize.
+void add_input_options(const Command& command, InputRequest& inputs);
+
+/// Writes the picture and prints its notes; the last is followed by where it is.
+void write_drawn(const DrawnPicture& picture, const std::string& output);
+
+}  // namespace facet

@@ -1,0 +1,31 @@
+// LibTorch's tensor as our headers see it: the class and its types, but no operations. Reading this
+// takes a second or two where torch/torch.h takes eleven. Files that compute include
+// facet/core/torch.h.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace torch {
+using namespace at;  // NOLINT: as torch/types.h does, so that both headers give the same names
+}
+
+namespace facet {
+
+/// Types by their width; torch/types.h has these names in namespace torch.
+inline constexpr auto kUInt8 = at::kByte;
+inline constexpr auto kInt8 = at::kChar;
+inline constexpr auto kInt16 = at::kShort;
+inline constexpr auto kInt32 = at::kInt;
+inline constexpr auto kInt64 = at::kLong;
+inline constexpr auto kFloat16 = at::kHalf;
+inline constexpr auto kFloat32 = at::kFloat;
+inline constexpr auto kFloat64 = at::kDouble;
+
+/// Tensors with their names, in order.
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+}  // namespace facet

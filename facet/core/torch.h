@@ -1,0 +1,8 @@
+// Operations on tensors, for .cpp files: ATen with autograd's switches, and none of LibTorch's
+// modules, optimizers and data loaders, which we do not use. Part of the precompiled header.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "facet/core/tensor.h"

@@ -1,0 +1,310 @@
+#include "facet/eval/evaluation_classifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/torch.h"
+#include "facet/eval/component_labels.h"
+#include "facet/model/generate.h"
+#include "facet/nets/adam.h"
+#include "facet/prior/sampling.h"
+
+namespace facet {
+
+namespace {
+
+/// Score of a value that no training image has.
+constexpr double never = -1e9;
+/// Images that go through a network at once when nothing is learned.
+constexpr int64_t reading_batch = 500;
+
+/// Halves the image until its shorter side has four pixels, with channels doubling: images of any
+/// size cost about the same a pixel, and the features still know where they were seen.
+NetworkOptions network_for(const ImageShape& shape, int64_t channels) {
+  NetworkOptions options{.preset = "custom", .channels = {}, .strides = {}, .kernel = 3};
+  for (int64_t side = std::min(shape.height, shape.width); side > 4; side = (side + 1) / 2) {
+    options.channels.insert(options.channels.begin(), channels);
+    options.strides.push_back(2);
+    channels = std::max<int64_t>(channels / 2, 16);
+  }
+  if (options.channels.empty()) {  // as small as that already
+    options.channels = {channels};
+    options.strides = {1};
+  }
+  return options;
+}
+
+torch::Tensor to_units(const torch::Tensor& pixels) {
+  return pixels.to(kFloat32).div_(127.5).sub_(1);
+}
+
+/// Up in a twentieth of the steps, down along a cosine; shorter for a wider network, in which the
+/// steps of more weights add up.
+double learning_rate(const ClassifierOptions& options, int64_t step) {
+  const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
+  const double width =
+      static_cast<double>(ClassifierOptions().channels) / static_cast<double>(options.channels);
+  return options.learning_rate * width * std::min(1.0, 20 * progress) * 0.5 *
+         (1 + std::cos(std::numbers::pi * progress));
+}
+
+/// A named factor may have more components than its property has values; those mean nothing.
+int64_t value_count(const FactorOptions& factor) {
+  return static_cast<int64_t>(factor.values.size());
+}
+
+std::vector<size_t> named_factors(const FactorialMixture& prior) {
+  std::vector<size_t> named;
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.factors[i].named()) named.push_back(i);
+  if (named.empty())
+    throw Error({.doing = "judging samples",
+                 .found = "a model without a named factor",
+                 .expected = "a factor with a property, whose values can be asked for",
+                 .cause = "give a factor of the config a \"property\""});
+  return named;
+}
+
+torch::Tensor labels_of(const FactorOptions& factor, const ImageSet& images,
+                        const std::vector<Property>& properties) {
+  torch::Tensor labels = torch::full({images.count()}, -1, images.labels.options());
+  for (size_t p = 0; p < properties.size(); ++p)
+    if (properties[p].name == factor.property)
+      labels =
+          component_labels(images.labels.select(1, static_cast<int64_t>(p)), properties[p], factor);
+  if (!labels.ge(0).any().item<bool>())
+    throw Error({.doing = "judging samples of factor",
+                 .object = factor.name,
+                 .found = fmt::format("no image with a label of property '{}'", factor.property),
+                 .expected = "some in the training splits and in the one that is measured",
+                 .cause = "the judge learns from labels"});
+  return labels;
+}
+
+/// Images through encoder and decoder, as U8.
+torch::Tensor reconstruct_pixels(Vae& model, const ImageSet& images, const Key& key) {
+  std::vector<torch::Tensor> parts;
+  const torch::Tensor all = torch::arange(images.count(), images.labels.options());
+  for (const torch::Tensor& part : all.split(reading_batch)) {
+    const torch::Tensor x =
+        model.likelihood().from_pixels(images.draw(part, key.fold(parts.size())));
+    parts.push_back(decode_means(model, model.encode(x).mean));
+  }
+  return torch::cat(parts);
+}
+
+/// Share of the known labels that were judged right, one a property.
+std::vector<double> shares_right(const torch::Tensor& judged, const torch::Tensor& labels) {
+  std::vector<double> shares;
+  for (int64_t p = 0; p < labels.size(1); ++p) {
+    const torch::Tensor label = labels.select(1, p);
+    const torch::Tensor right = judged.select(1, p).eq(label).masked_select(label.ge(0));
+    shares.push_back(right.to(kFloat64).mean().item<double>());
+  }
+  return shares;
+}
+
+}  // namespace
+
+torch::Tensor named_labels(const FactorialMixture& prior, const ImageSet& images,
+                           const std::vector<Property>& properties) {
+  std::vector<torch::Tensor> columns;
+  for (const size_t i : named_factors(prior))
+    columns.push_back(labels_of(prior.factors[i], images, properties));
+  return torch::stack(columns, 1);
+}
+
+EvaluationClassifier::EvaluationClassifier(const ImageShape& shape,
+                                           const std::vector<int64_t>& values, const Key& key,
+                                           int64_t channels)
+    : values_(values),
+      network_(convolution_layers(network_for(shape, channels), shape),
+               std::accumulate(values.begin(), values.end(), int64_t{0}), key) {}
+
+std::vector<torch::Tensor> EvaluationClassifier::scores(const torch::Tensor& x) {
+  return network_.forward(x).split_with_sizes(values_, 1);
+}
+
+torch::Tensor EvaluationClassifier::loss(const torch::Tensor& x, const torch::Tensor& labels) {
+  torch::Tensor sum = torch::zeros({}, x.options());
+  const auto all = scores(x);
+  for (size_t p = 0; p < all.size(); ++p)
+    sum = sum + torch::cross_entropy_loss(all[p] + log_frequencies_[p],
+                                          labels.select(1, static_cast<int64_t>(p)), {},
+                                          at::Reduction::Sum, /*ignore_index=*/-1);
+  return sum / static_cast<double>(x.size(0));
+}
+
+void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& labels,
+                                 const ClassifierOptions& options) {
+  const torch::Device device = images.pixels.device();
+  for (auto& [name, parameter] : network_.parameters()) parameter.set_data(parameter.to(device));
+  const torch::Tensor known = labels.ge(0).any(1).nonzero().squeeze(1);
+  training_labels_ = known.numel();
+  const ImageSet labelled{.pixels = images.pixels.index_select(0, known),
+                          .labels = labels.index_select(0, known),
+                          .augment = true,
+                          .mirror = images.mirror};
+  log_frequencies_.clear();
+  log_even_.clear();
+  for (size_t p = 0; p < values_.size(); ++p) {
+    const torch::Tensor column = labelled.labels.select(1, static_cast<int64_t>(p));
+    const torch::Tensor counts =
+        torch::bincount(column.masked_select(column.ge(0)), {}, values_[p]).to(kFloat32);
+    const torch::Tensor missing = counts.eq(0);
+    log_frequencies_.push_back((counts / counts.sum()).log().masked_fill(missing, never));
+    log_even_.push_back(torch::zeros_like(counts).masked_fill(missing, never));
+  }
+
+  const Key key = Key(options.seed).fold("judge");
+  Batches batches(labelled, key, std::min(options.batch_size, training_labels_));
+  Adam adam(network_.parameters(), {.weight_decay = options.weight_decay});
+  const Adam::Range all = adam.range_of(network_.parameters());
+  for (int64_t step = 0; step < options.steps; ++step) {
+    adam.zero_gradients();
+    loss(to_units(batches.pixels(step)), batches.labels(step)).backward();
+    adam.begin_step();
+    adam.move(all,
+              torch::full({}, learning_rate(options, step),
+                          torch::TensorOptions().dtype(kFloat64).device(device)),
+              {});
+  }
+}
+
+torch::Tensor EvaluationClassifier::most_likely(const torch::Tensor& pixels,
+                                                const std::vector<torch::Tensor>& log_priors) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& part : pixels.split(reading_batch)) {
+    const auto all = scores(to_units(part.to(network_.head().weight.device())));
+    std::vector<torch::Tensor> columns;
+    for (size_t p = 0; p < all.size(); ++p) columns.push_back((all[p] + log_priors[p]).argmax(1));
+    parts.push_back(torch::stack(columns, 1));
+  }
+  return torch::cat(parts);
+}
+
+torch::Tensor EvaluationClassifier::judge(const torch::Tensor& pixels) {
+  return most_likely(pixels, log_even_);
+}
+
+torch::Tensor EvaluationClassifier::classify_natural(const torch::Tensor& pixels) {
+  return most_likely(pixels, log_frequencies_);
+}
+
+EvaluationClassifier train_classifier(const FactorialMixture& prior, const ImageSet& images,
+                                      const std::vector<Property>& properties,
+                                      const ClassifierOptions& options) {
+  const torch::Tensor labels = named_labels(prior, images, properties);
+  std::vector<int64_t> values;
+  for (const size_t i : named_factors(prior)) values.push_back(value_count(prior.factors[i]));
+  const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
+  EvaluationClassifier judge(shape, values, Key(options.seed).fold("judge network"),
+                             options.channels);
+  judge.train(images, labels, options);
+  return judge;
+}
+
+namespace {
+
+/// What the judge says in `column` of samples with factor `index` held at each value in turn.
+ClassifierReport::Factor judge_factor(EvaluationClassifier& judge, Vae& model, size_t index,
+                                      int64_t column, int64_t samples, const Key& key) {
+  const FactorOptions& factor = model.prior.factors[index];
+  ClassifierReport::Factor result;
+  result.name = factor.name;
+  result.property = factor.property;
+  const int64_t values = value_count(factor);
+  for (int64_t value = 0; value < values; ++value) {
+    std::vector<int64_t> fixed(model.prior.size(), -1);
+    fixed[index] = value;
+    const LatentSample draw =
+        sample_latents(key.fold(static_cast<uint64_t>(value)), model.prior, samples, fixed);
+    const torch::Tensor judged = judge.judge(decode_means(model, draw.z)).select(1, column);
+    const torch::Tensor counts = torch::bincount(judged, {}, values).to(torch::kCPU).contiguous();
+    const auto* first = counts.data_ptr<int64_t>();
+    result.confusion.emplace_back(first, first + counts.numel());
+    result.values.push_back(factor.component_name(value));
+    result.agreement_by_value.push_back(static_cast<double>(first[value]) /
+                                        static_cast<double>(samples));
+    result.agreement += result.agreement_by_value.back() / static_cast<double>(values);
+  }
+  return result;
+}
+
+}  // namespace
+
+ClassifierReport classify_samples(EvaluationClassifier& judge, Vae& model, const ImageSet& real,
+                                  const std::vector<Property>& properties,
+                                  const ClassifierOptions& options) {
+  torch::NoGradGuard no_gradient;
+  const FactorialMixture& prior = model.prior;
+  const std::vector<size_t> named = named_factors(prior);
+  const torch::Tensor labels = named_labels(prior, real, properties);
+  const Key key = Key(options.seed).fold("judged samples");
+  const auto own = shares_right(judge.classify_natural(real.pixels), labels);
+  const auto reconstructed = shares_right(
+      judge.classify_natural(reconstruct_pixels(model, real, key.fold("binarize"))), labels);
+  ClassifierReport report;
+  report.samples = options.samples;
+  report.training_labels = judge.training_labels();
+  int64_t all_values = 0;
+  for (size_t f = 0; f < named.size(); ++f) {
+    const auto column = static_cast<int64_t>(f);
+    ClassifierReport::Factor factor =
+        judge_factor(judge, model, named[f], column, options.samples, key.fold(f));
+    factor.own_accuracy = own[f];
+    factor.reconstructed_accuracy = reconstructed[f];
+    all_values += value_count(prior.factors[named[f]]);
+    report.factors.push_back(std::move(factor));
+  }
+  const LatentSample mixed =
+      sample_even_values(key.fold("all"), prior, all_values * options.samples);
+  std::vector<torch::Tensor> intended;
+  for (const size_t i : named)
+    intended.push_back(mixed.components.select(1, static_cast<int64_t>(i)));
+  const torch::Tensor judged = judge.judge(decode_means(model, mixed.z));
+  report.joint_agreement =
+      judged.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
+  return report;
+}
+
+ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const DataOptions& data,
+                                        Split split, bool seen_labels_only,
+                                        const ClassifierOptions& options) {
+  // Decoded means are grey, and so are the images that the judge learns to read.
+  DataOptions grey = data;
+  grey.binarize = "none";
+  const std::vector<Split> splits = parse_splits(data.train_splits);
+  const torch::Device device = model.device();
+  ImageSet seen = select_images(pack, splits, grey, seen_labels_only, device);
+  seen.mirror = data.mirror;
+  EvaluationClassifier judge = train_classifier(model.prior, seen, pack.properties, options);
+  ImageSet real = select_images(pack, {split}, grey, false, device);
+  real.binarize_by_draw = data.binarize != "none";  // as the model saw them
+  return classify_samples(judge, model, real, pack.properties, options);
+}
+
+Json to_json(const ClassifierReport& report) {
+  Json json = {{"training_labels", report.training_labels},
+               {"samples", report.samples},
+               {"joint_agreement", report.joint_agreement},
+               {"factors", Json::array()}};
+  for (const ClassifierReport::Factor& factor : report.factors)
+    json["factors"].push_back({{"name", factor.name},
+                               {"property", factor.property},
+                               {"own_accuracy", factor.own_accuracy},
+                               {"reconstructed_accuracy", factor.reconstructed_accuracy},
+                               {"agreement", factor.agreement},
+                               {"values", factor.values},
+                               {"agreement_by_value", factor.agreement_by_value},
+                               {"confusion", factor.confusion}});
+  return json;
+}
+
+}  // namespace facet

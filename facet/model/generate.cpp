@@ -1,0 +1,53 @@
+#include "facet/model/generate.h"
+
+#include <vector>
+
+#include "facet/core/torch.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t decoded_at_once = 500;
+
+/// `convert` gets the decoder's output for a slice of z and the slice's number.
+template <typename Convert>
+torch::Tensor decode_in_slices(const Vae& model, const torch::Tensor& z, const Convert& convert) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& slice : z.split(decoded_at_once))
+    parts.push_back(convert(model.decode(slice), parts.size()).to(torch::kCPU));
+  return torch::cat(parts);
+}
+
+}  // namespace
+
+torch::Tensor decode_means(const Vae& model, const torch::Tensor& z) {
+  const Likelihood& likelihood = model.likelihood();
+  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t) {
+    return likelihood.to_pixels(likelihood.mean(output));
+  });
+}
+
+torch::Tensor decode_samples(const Vae& model, const torch::Tensor& z, const Key& key) {
+  const Likelihood& likelihood = model.likelihood();
+  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t slice) {
+    return likelihood.to_pixels(likelihood.sample(key.fold(slice), output));
+  });
+}
+
+torch::Tensor decode_stddevs(const Vae& model, const torch::Tensor& z) {
+  const Likelihood& likelihood = model.likelihood();
+  const torch::Tensor ends = likelihood.from_pixels(torch::tensor({0, 255}, kUInt8));
+  const double units = (ends[1] - ends[0]).item<double>();
+  return decode_in_slices(model, z, [&](const torch::Tensor& output, size_t) {
+    return likelihood.stddev(output) * (255 / units);
+  });
+}
+
+Encoding encode_pixels(const Vae& model, const torch::Tensor& pixels) {
+  torch::NoGradGuard no_gradient;
+  return model.encode(model.likelihood().from_pixels(pixels.to(model.device())));
+}
+
+}  // namespace facet

@@ -1,0 +1,18 @@
+// What a config says about the distribution of pixels.
+#pragma once
+
+#include <string>
+
+#include "facet/core/options.h"
+
+namespace facet {
+
+struct LikelihoodOptions {
+  std::string kind = "bernoulli";
+  double minimum_stddev = 0.001;
+  double maximum_stddev = 0.4;
+
+  void visit(OptionVisitor& visitor);
+};
+
+}  // namespace facet

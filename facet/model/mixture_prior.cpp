@@ -1,0 +1,77 @@
+// The paper's prior: every factor's mixture has a posterior, which moves by natural gradients
+// (eq:lambda-update). While labels have weight, the closed form of a named factor's natural
+// gradient is gone (eq:semi-sup), and its posterior moves by Adam instead.
+#include "facet/core/torch.h"
+#include "facet/model/prior_strategy.h"
+#include "facet/model/vae.h"
+#include "facet/prior/revive.h"
+
+namespace facet {
+
+namespace {
+
+class MixturePrior : public PriorStrategy {
+ public:
+  bool bayesian() const override { return true; }
+
+  void begin(const Vae& model, const AdamOptions& adam, int64_t) override {
+    for (size_t i = 0; i < model.prior.size(); ++i)
+      if (model.prior.factors[i].named())
+        optimizers_.try_emplace(model.prior.factors[i].name, model.prior.posteriors[i], adam,
+                                PosteriorOptimizer::Moves::posterior);
+  }
+
+  std::vector<FactorParameters> parameters(const Vae& model, bool supervised) override {
+    std::vector<FactorParameters> parameters(model.prior.size());
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (by_gradient(model, i, supervised)) parameters[i] = track(model, i);
+    return parameters;
+  }
+
+  /// The hyperprior's lines of the bound (eq:elbo:d, eq:elbo:e) matter for parameters that move by
+  /// first-order gradients.
+  torch::Tensor penalty(const Vae& model, const std::vector<FactorParameters>& parameters,
+                        int64_t images) const override {
+    torch::Tensor sum;
+    for (const FactorParameters& factor : parameters) {
+      if (!factor.defined()) continue;
+      const HyperpriorKl kl = hyperprior_kl(factor, model.prior.hyperprior);
+      const torch::Tensor one = (kl.components.sum() + kl.weights) / static_cast<double>(images);
+      sum = sum.defined() ? sum + one : one;
+    }
+    return sum;
+  }
+
+  void after_gradient(Vae& model, const JointBatch& batch) override {
+    std::vector<bool> by_natural_gradient(model.prior.size());
+    for (size_t i = 0; i < model.prior.size(); ++i) {
+      by_natural_gradient[i] = !by_gradient(model, i, batch.supervised);
+      if (!by_natural_gradient[i]) step_by_gradient(model, i, batch.learning_rate);
+    }
+    const Encoding moved = model.encode(batch.x);
+    natural_gradient_update(model.prior, moved.mean, moved.log_variance, batch.labels,
+                            batch.natural, by_natural_gradient);
+  }
+
+  void revive(Vae& model, const Key& key) override {
+    for (size_t i = 0; i < model.prior.size(); ++i) {
+      if (model.prior.factors[i].named()) continue;
+      FactorPosterior revived = model.prior.posteriors[i];
+      if (revive_dead_components(key.fold(i), revived, model.prior.hyperprior) > 0)
+        model.prior.posteriors[i].assign(revived);
+    }
+  }
+
+ private:
+  static bool by_gradient(const Vae& model, size_t factor, bool supervised) {
+    return supervised && model.prior.factors[factor].named();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<PriorStrategy> make_mixture_prior(const ModelOptions&, const ImageShape&) {
+  return std::make_unique<MixturePrior>();
+}
+
+}  // namespace facet

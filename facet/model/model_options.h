@@ -1,0 +1,24 @@
+// What a config says about the model: networks, likelihood and prior.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "facet/core/options.h"
+#include "facet/model/likelihood_options.h"
+#include "facet/nets/network_options.h"
+#include "facet/prior/factor_options.h"
+
+namespace facet {
+
+struct ModelOptions {
+  LikelihoodOptions likelihood;
+  NetworkOptions network;
+  std::vector<FactorOptions> factors = {FactorOptions{}};
+  std::string prior = "mixture";
+  Hyperprior hyperprior;
+
+  void visit(OptionVisitor& visitor);
+};
+
+}  // namespace facet

@@ -1,0 +1,57 @@
+#include "facet/model/posterior_optimizer.h"
+
+#include "facet/core/torch.h"
+
+namespace facet {
+
+PosteriorOptimizer::PosteriorOptimizer(const FactorPosterior& posterior, AdamOptions options,
+                                       Moves moves)
+    : options_(options),
+      moves_(moves),
+      components_(posterior.components.alpha.size(0)),
+      dimensions_(posterior.components.alpha.size(1)) {
+  options_.weight_decay = 0;  // it is for networks: a logarithm of 0 is no simpler than another
+  const auto size = 4 * components_ * dimensions_ + components_;
+  moments_ = {torch::zeros({size}, posterior.counts.options()),
+              torch::zeros({size}, posterior.counts.options())};
+  steps_ = torch::zeros({}, posterior.counts.options().dtype(kInt64));
+}
+
+FactorParameters PosteriorOptimizer::from_flat(const torch::Tensor& flat) const {
+  const int64_t block = components_ * dimensions_;
+  const auto matrix = [&](int64_t index) {
+    return flat.narrow(0, index * block, block).view({components_, dimensions_});
+  };
+  return {{matrix(0), torch::exp(matrix(1)), torch::exp(matrix(2)), torch::exp(matrix(3))},
+          torch::exp(flat.narrow(0, 4 * block, components_))};
+}
+
+FactorParameters PosteriorOptimizer::track(const FactorPosterior& posterior) {
+  const NormalGamma mean = posterior.mean();
+  flat_ = torch::cat({mean.m.flatten(), torch::log(mean.s).flatten(), torch::log(mean.a).flatten(),
+                      torch::log(mean.b).flatten(), torch::log(posterior.counts)})
+              .detach()
+              .requires_grad_();
+  return from_flat(flat_);
+}
+
+void PosteriorOptimizer::step(FactorPosterior& posterior, const torch::Tensor& learning_rate) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor moved = flat_.detach();
+  steps_ += 1;
+  if (moves_ == Moves::point_mass) {  // log s and log a lie behind m
+    const int64_t block = components_ * dimensions_;
+    flat_.mutable_grad().narrow(0, block, 2 * block).zero_();
+  }
+  adam_update(moved, flat_.grad(), moments_, steps_, learning_rate, options_);
+  const FactorParameters parameters = from_flat(moved);
+  posterior.assign(FactorPosterior::from_mean(parameters.components, parameters.counts));
+}
+
+void PosteriorOptimizer::restore(int64_t steps, const AdamMoments& moments) {
+  steps_.fill_(steps);
+  moments_.first.copy_(moments.first);
+  moments_.second.copy_(moments.second);
+}
+
+}  // namespace facet

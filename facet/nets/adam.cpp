@@ -1,0 +1,156 @@
+#include "facet/nets/adam.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "facet/core/torch.h"
+#include "facet/cuda/ops.h"
+
+namespace facet {
+
+namespace {
+
+/// Every parameter starts on a boundary of 64 bytes, where vector instructions like it.
+constexpr int64_t alignment = 16;
+
+int64_t aligned(int64_t count) { return (count + alignment - 1) / alignment * alignment; }
+
+}  // namespace
+
+void AdamOptions::visit(OptionVisitor& visitor) {
+  visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 1));
+  visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
+  visitor.option("epsilon", epsilon, "Keeps the step finite where gradients vanish.",
+                 at_least(1e-30));
+  visitor.option("clip_grad_norm", clip_grad_norm,
+                 "A gradient with a larger norm is scaled down to it; 0 never clips.", at_least(0));
+  visitor.option(
+      "weight_decay", weight_decay,
+      "Every step takes this share, times the learning rate, from the networks' weights.",
+      at_least(0));
+}
+
+void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
+                 const torch::Tensor& step, const torch::Tensor& learning_rate,
+                 const AdamOptions& options) {
+  torch::NoGradGuard no_gradient;
+  moments.first.lerp_(gradients, 1.0 - options.beta1);
+  moments.second.mul_(options.beta2).addcmul_(gradients, gradients, 1.0 - options.beta2);
+  if (options.weight_decay > 0) parameters.mul_(1.0 - options.weight_decay * learning_rate);
+  if (step.device().is_cpu()) {
+    const auto steps = static_cast<double>(step.item<int64_t>());
+    const double correction1 = 1.0 - std::pow(options.beta1, steps);
+    const double correction2 = 1.0 - std::pow(options.beta2, steps);
+    const torch::Tensor spread =
+        moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
+    parameters.addcdiv_(moments.first, spread, -learning_rate.item<double>() / correction1);
+    return;
+  }
+  const torch::Tensor steps = step.to(kFloat64);
+  const torch::Tensor correction1 = 1.0 - torch::pow(options.beta1, steps);
+  const torch::Tensor correction2 = 1.0 - torch::pow(options.beta2, steps);
+  const torch::Tensor spread = moments.second.sqrt().div_(correction2.sqrt()).add_(options.epsilon);
+  parameters.sub_((moments.first / spread).mul_(learning_rate / correction1));
+}
+
+torch::Tensor Adam::ParameterSlice::view(const torch::Tensor& flat) const {
+  int64_t count = 1;
+  for (const int64_t side : shape) count *= side;
+  const torch::Tensor mine = flat.narrow(0, offset, count);
+  if (!channels_last) return mine.view(shape);
+  return mine.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
+}
+
+Adam::Adam(const NamedTensors& parameters, const AdamOptions& options, bool bf16_copies)
+    : options_(options) {
+  torch::NoGradGuard no_gradient;
+  int64_t total = 0;
+  for (const auto& [name, parameter] : parameters) {
+    slices_.push_back(
+        {total, parameter.sizes().vec(), parameter.is_cuda() && parameter.dim() == 4});
+    total += aligned(parameter.numel());
+  }
+  parameters_ = torch::zeros({total}, parameters.front().second.options().requires_grad(false));
+  gradients_ = torch::zeros_like(parameters_);
+  moments_ = {torch::zeros_like(parameters_), torch::zeros_like(parameters_)};
+  steps_ = torch::zeros({}, parameters_.options().dtype(kInt64));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    torch::Tensor parameter = parameters[i].second;
+    slices_[i].view(parameters_).copy_(parameter);
+    parameter.set_data(slices_[i].view(parameters_));
+    parameter.mutable_grad() = slices_[i].view(gradients_);
+  }
+  if (bf16_copies) bf16_copies_ = parameters_.to(torch::kBFloat16);
+}
+
+torch::Tensor Adam::bf16_copy_of(const torch::Tensor& parameter) const {
+  return bf16_copies_.narrow(0, parameter.data_ptr<float>() - parameters_.data_ptr<float>(),
+                             parameter.numel());
+}
+
+torch::Tensor Adam::gradient_norm() const {
+  return cuda::takes(gradients_) ? cuda::gradient_norm(gradients_) : gradients_.norm();
+}
+
+Adam::Range Adam::range_of(const NamedTensors& part) const {
+  Range range{parameters_.numel(), 0};
+  for (const auto& [name, parameter] : part) {
+    const int64_t begin = parameter.data_ptr<float>() - parameters_.data_ptr<float>();
+    range.begin = std::min(range.begin, begin);
+    range.end = std::max(range.end, begin + aligned(parameter.numel()));
+  }
+  return range;
+}
+
+void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+                bool decays) {
+  torch::NoGradGuard no_gradient;
+  AdamOptions options = options_;
+  if (!decays) options.weight_decay = 0;
+  const auto part = [&](const torch::Tensor& flat) {
+    return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
+  };
+  AdamMoments moments{part(moments_.first), part(moments_.second)};
+  if (cuda::takes(parameters_)) {
+    const auto& [beta1, beta2, epsilon, largest_norm, weight_decay] = options;
+    return cuda::adam_step(
+        part(parameters_), part(gradients_), moments.first, moments.second, part(bf16_copies_),
+        {beta1, beta2, epsilon, largest_norm, weight_decay, learning_rate, steps_, norm});
+  }
+  if (clips()) part(gradients_).mul_((options_.clip_grad_norm / norm).clamp_max(1.0));
+  adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options);
+}
+
+torch::Tensor Adam::in_order(const torch::Tensor& flat) const {
+  torch::NoGradGuard no_gradient;
+  torch::Tensor ordered = torch::zeros_like(flat);
+  for (const ParameterSlice& slice : slices_)
+    ParameterSlice{slice.offset, slice.shape, false}.view(ordered).copy_(slice.view(flat));
+  return ordered;
+}
+
+void Adam::from_order(const torch::Tensor& flat, const torch::Tensor& ordered) const {
+  torch::NoGradGuard no_gradient;
+  for (const ParameterSlice& slice : slices_)
+    slice.view(flat).copy_(ParameterSlice{slice.offset, slice.shape, false}.view(ordered));
+}
+
+void Adam::refresh_bf16_copies() {
+  if (bf16_copies_.defined()) bf16_copies_.copy_(parameters_);
+}
+
+void Adam::reset() {
+  steps_.zero_();
+  moments_.first.zero_();
+  moments_.second.zero_();
+  refresh_bf16_copies();
+}
+
+void Adam::restore(int64_t steps, const AdamMoments& moments) {
+  steps_.fill_(steps);
+  from_order(moments_.first, moments.first);
+  from_order(moments_.second, moments.second);
+  refresh_bf16_copies();
+}
+
+}  // namespace facet

@@ -1,0 +1,34 @@
+#include "facet/prior/point_mass.h"
+
+#include "facet/core/torch.h"
+#include "facet/prior/dirichlet.h"
+
+namespace facet {
+
+namespace {
+
+/// s, a and the sum of the pseudo-counts. The error of eq:Elogp falls with it, that of the log
+/// Gamma functions in eq:z-t-dist grows.
+constexpr double certainty = 1e7;
+
+}  // namespace
+
+FactorParameters point_mass_parameters(const torch::Tensor& mean, const torch::Tensor& variance,
+                                       const torch::Tensor& weights) {
+  const torch::Tensor known = torch::full_like(mean, certainty, mean.options().dtype(kFloat64));
+  return {{mean.to(kFloat64), known, known, certainty * variance.to(kFloat64)},
+          certainty * weights.to(kFloat64)};
+}
+
+FactorPosterior point_mass_posterior(const torch::Tensor& mean, const torch::Tensor& variance,
+                                     const torch::Tensor& weights) {
+  const FactorParameters parameters = point_mass_parameters(mean, variance, weights);
+  return FactorPosterior::from_mean(parameters.components, parameters.counts);
+}
+
+FactorPosterior to_point_mass(const FactorPosterior& posterior) {
+  const NormalGamma mean = posterior.mean();
+  return point_mass_posterior(mean.m, mean.b / mean.a, expected_weights(posterior.counts));
+}
+
+}  // namespace facet

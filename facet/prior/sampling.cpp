@@ -1,0 +1,112 @@
+#include "facet/prior/sampling.h"
+
+#include "facet/core/torch.h"
+#include "facet/prior/dirichlet.h"
+#include "facet/prior/student_t.h"
+
+namespace facet {
+
+namespace {
+
+/// How many values a named factor's property has. Components beyond them stand for nothing.
+int64_t value_count(const FactorOptions& factor) {
+  return factor.values.empty() ? factor.components : static_cast<int64_t>(factor.values.size());
+}
+
+/// How likely each component is, [K]: values of a named factor equally, others as E[pi] says.
+torch::Tensor even_probabilities(const FactorOptions& factor, const torch::Tensor& counts) {
+  if (!factor.named()) return expected_weights(counts);
+  const int64_t values = value_count(factor);
+  torch::Tensor probabilities = torch::zeros_like(counts);
+  probabilities.narrow(0, 0, values).fill_(1.0 / static_cast<double>(values));
+  return probabilities;
+}
+
+/// Components drawn with the given probabilities [K] by inverting their sums, int64 [count].
+torch::Tensor invert_probabilities(const Key& key, const torch::Tensor& probabilities,
+                                   int64_t count) {
+  const torch::Tensor level = uniform(key, {count, 1}, probabilities.options());
+  return level.ge(probabilities.cumsum(0)).sum(1).clamp_max(probabilities.size(0) - 1);
+}
+
+BlockDraw student_t_blocks(const Key& key, const FactorialMixture& prior) {
+  return [&prior, key](size_t i, const torch::Tensor& components) {
+    return sample_blocks(key.fold(i).fold("block"), prior.posteriors[i], components);
+  };
+}
+
+}  // namespace
+
+LatentSample draw_latents(const FactorialMixture& prior, const ComponentChoice& choose,
+                          const BlockDraw& draw) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> blocks, components;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    components.push_back(choose(i));
+    blocks.push_back(draw(i, components.back()));
+  }
+  return {torch::cat(blocks, 1), torch::stack(components, 1)};
+}
+
+LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
+                            const std::vector<int64_t>& fixed) {
+  const auto choose = [&](size_t i) {
+    const FactorPosterior& posterior = prior.posteriors[i];
+    return i < fixed.size() && fixed[i] >= 0
+               ? same_component(posterior, fixed[i], count)
+               : sample_components(key.fold(i).fold("component"), posterior, count);
+  };
+  return draw_latents(prior, choose, student_t_blocks(key, prior));
+}
+
+LatentSample sample_even_values(const Key& key, const FactorialMixture& prior, int64_t count) {
+  const auto choose = [&](size_t i) {
+    const FactorPosterior& posterior = prior.posteriors[i];
+    const FactorOptions& factor = prior.factors[i];
+    if (!factor.named()) return sample_components(key.fold(i).fold("component"), posterior, count);
+    const torch::Tensor level =
+        uniform(key.fold(i).fold("even"), {count}, posterior.counts.options());
+    return (level * static_cast<double>(value_count(factor))).to(kInt64);
+  };
+  return draw_latents(prior, choose, student_t_blocks(key, prior));
+}
+
+LatentSample sample_even_values_captured(const Key& key, const FactorialMixture& prior,
+                                         int64_t count) {
+  const auto choose = [&](size_t i) {
+    return invert_probabilities(key.fold(i).fold("component"),
+                                even_probabilities(prior.factors[i], prior.posteriors[i].counts),
+                                count);
+  };
+  const auto draw = [&](size_t i, const torch::Tensor& components) {
+    const NormalGamma all = prior.posteriors[i].mean();
+    const torch::Tensor centre = all.m.index_select(0, components);
+    const torch::Tensor scale = squared_scale(all).sqrt().index_select(0, components);
+    return centre +
+           scale * standard_normal(key.fold(i).fold("block"), centre.sizes(), centre.options());
+  };
+  return draw_latents(prior, choose, draw);
+}
+
+torch::Tensor same_component(const FactorPosterior& posterior, int64_t component, int64_t count) {
+  return torch::full({count}, component, posterior.counts.options().dtype(kInt64));
+}
+
+torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count) {
+  return torch::multinomial(posterior.counts, count, /*replacement=*/true,
+                            key.generator(posterior.counts.device()));
+}
+
+NormalGamma chosen_components(const FactorPosterior& posterior, const torch::Tensor& components) {
+  const auto rows = [&](const torch::Tensor& all) { return all.index_select(0, components); };
+  const NaturalNormalGamma& natural = posterior.components;
+  return to_mean({rows(natural.log_alpha), rows(natural.alpha), rows(natural.alpha_mu),
+                  rows(natural.alpha_mu2)});
+}
+
+torch::Tensor sample_blocks(const Key& key, const FactorPosterior& posterior,
+                            const torch::Tensor& components) {
+  return student_t_sample(key, chosen_components(posterior, components));
+}
+
+}  // namespace facet

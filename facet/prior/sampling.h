@@ -1,0 +1,59 @@
+// Drawing latent vectors. Every way to draw one chooses a component for each factor and then draws
+// the factor's block around it; the ways differ in how they choose and how they draw. The loop over
+// the factors is here once (draw_latents), beside the choices and the draws that it is used with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/prior/factorial_mixture.h"
+
+namespace facet {
+
+/// Latent vectors with the components that they were drawn from.
+struct LatentSample {
+  torch::Tensor z;           ///< float64 [count, Z]
+  torch::Tensor components;  ///< int64 [count, I]
+};
+
+/// The components of factor i for every draw, int64 [count].
+using ComponentChoice = std::function<torch::Tensor(size_t factor)>;
+/// The block of factor i drawn around chosen components (int64 [count]), [count, D].
+using BlockDraw = std::function<torch::Tensor(size_t factor, const torch::Tensor& components)>;
+
+/// Chooses and draws every factor in turn.
+LatentSample draw_latents(const FactorialMixture& prior, const ComponentChoice& choose,
+                          const BlockDraw& draw);
+
+/// Ancestral sampling: a component of every factor from E[pi], then the block from the component's
+/// Student-t predictive (eq:z-t-dist). `fixed[i]` >= 0 fixes factor i at a component; an empty list
+/// fixes none.
+LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
+                            const std::vector<int64_t>& fixed = {});
+
+/// The same with every named factor at one of its values, all equally likely.
+LatentSample sample_even_values(const Key& key, const FactorialMixture& prior, int64_t count);
+
+/// As sample_even_values, but with draws that a captured CUDA graph can replay: those above need
+/// generators on the host. A block is Gaussian with the scale of its component's Student-t, which
+/// it comes close to where a component holds images.
+LatentSample sample_even_values_captured(const Key& key, const FactorialMixture& prior,
+                                         int64_t count);
+
+/// `count` times the same component, int64 [count].
+torch::Tensor same_component(const FactorPosterior& posterior, int64_t component, int64_t count);
+
+/// Components drawn from E[pi], int64 [count].
+torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count);
+
+/// The Normal-Gammas of chosen components (int64 [B]), [B, D] each.
+NormalGamma chosen_components(const FactorPosterior& posterior, const torch::Tensor& components);
+
+/// Blocks drawn from the Student-t predictives of the chosen components (int64 [B]), [B, D].
+torch::Tensor sample_blocks(const Key& key, const FactorPosterior& posterior,
+                            const torch::Tensor& components);
+
+}  // namespace facet

@@ -1,0 +1,89 @@
+#include "facet/report/run_training.h"
+
+#include <algorithm>
+
+#include "facet/core/device.h"
+#include "facet/core/file.h"
+#include "facet/core/torch.h"
+#include "facet/cuda/cuda_graph.h"
+#include "facet/data/image_file.h"
+#include "facet/eval/bounds.h"
+#include "facet/report/figures.h"
+#include "facet/train/step_cost.h"
+#include "facet/train/sweep.h"
+#include "facet/train/trainer.h"
+
+namespace facet {
+
+namespace {
+
+/// As many as fit into the GPU's free memory; on the CPU one, which has all threads.
+size_t job_count(int64_t wanted, const SweepPlan& plan, const SharedPacks& packs,
+                 torch::Device device) {
+  if (wanted > 0) return std::min(static_cast<size_t>(wanted), plan.runs.size());
+  if (device.is_cpu()) return 1;
+  double largest = 1;
+  for (const SweepRun& run : plan.runs)
+    largest = std::max(largest, training_memory(run.config, packs.of(run.config)));
+  const double fitting = 0.8 * static_cast<double>(cuda::free_memory(device)) / largest;
+  return static_cast<size_t>(std::clamp(fitting, 1.0, static_cast<double>(plan.runs.size())));
+}
+
+/// Runs side by side share the threads of the CPU.
+void share_threads(size_t jobs, torch::Device device) {
+  if (device.is_cpu() && jobs > 1)
+    torch::set_num_threads(std::max(1, torch::get_num_threads() / static_cast<int>(jobs)));
+}
+
+}  // namespace
+
+std::optional<Evaluation> train_run(const TrainingRequest& request, const TrainingEvents& events) {
+  const torch::Device device = choose_device(request.device);
+  if (!request.resume && std::filesystem::exists(RunFolder{request.folder}.config()))
+    RunFolder::create(request.folder);  // says that a run is there, before any work is done
+  const Pack pack = load_data(request.config.data);
+  // The trainer makes the folder of a new run, after all checks of the config.
+  const RunFolder folder =
+      request.resume ? RunFolder::open(request.folder) : RunFolder{request.folder};
+  Trainer trainer(request.config, pack, folder, device, request.resume, events.training);
+  events.started({trainer.model().network_parameters(), trainer.image_count(), device.str()});
+  if (!trainer.run()) return {};
+  events.trained();
+  return finish_run(trainer, pack, request.config, folder);
+}
+
+Evaluation finish_run(Trainer& trainer, const Pack& pack, const Config& config,
+                      const RunFolder& folder) {
+  const bool has_test = pack.split.eq(static_cast<int64_t>(Split::test)).any().item<bool>();
+  const std::string split = has_test ? "test" : "train";
+  const ImageSet images =
+      select_images(pack, {parse_split(split)}, config.data, false, trainer.model().device());
+  const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split, {});
+  write_png(folder.samples(), draw(sample_figure(trainer.model(), {})));
+  write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
+  return evaluation;
+}
+
+void train_sweep(const SweepPlan& plan, const SweepRequest& request, const SweepEvents& events,
+                 std::vector<RunOutcome>& outcomes) {
+  const torch::Device device = choose_device(request.device);
+  const SharedPacks packs(plan);
+  const size_t jobs = job_count(request.jobs, plan, packs, device);
+  share_threads(jobs, device);
+  events.begin(jobs, device.str());
+  SweepCallbacks callbacks;
+  callbacks.training = [&events](size_t run) {
+    return TrainingCallbacks{
+        [&events, run](const StepReport& report) { events.report(run, report); },
+        {},
+        [&events, run](const std::string& sentence) { events.notice(run, sentence); },
+        events.stop};
+  };
+  callbacks.finish = [](Trainer& trainer, const Pack& pack, const SweepRun& run,
+                        const RunFolder& folder) { finish_run(trainer, pack, run.config, folder); };
+  callbacks.started = events.started;
+  callbacks.ended = events.ended;
+  run_sweep(plan, packs, {request.folder, device, jobs}, callbacks, outcomes);
+}
+
+}  // namespace facet

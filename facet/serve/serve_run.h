@@ -1,0 +1,22 @@
+// The explorer of a run, served over HTTP until told to stop: what `facet serve` does.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "facet/serve/http_options.h"
+
+namespace facet {
+
+struct ServeOptions {
+  std::string run;             ///< a run folder, finished or still training
+  std::string pack;            ///< to search for nearest images; may be empty
+  std::string device = "cpu";  ///< where to compute
+  HttpOptions http;
+};
+
+/// `ready` gets the port once requests are answered; `stop` is asked every 50 milliseconds.
+void serve_run(const ServeOptions& options, const std::function<void(int port)>& ready,
+               const std::function<bool()>& stop);
+
+}  // namespace facet

@@ -1,0 +1,78 @@
+#include "facet/train/encoded_images.h"
+
+#include "facet/core/torch.h"
+#include "facet/prior/initialise.h"
+#include "facet/prior/untangle.h"
+#include "facet/train/step_plan.h"
+
+namespace facet {
+
+EncodedImages::EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
+                             const InitialiseOptions& options, const Key& key)
+    : model_(model),
+      images_(images),
+      all_labels_(labels),
+      count_(encoded_images(options, images.count())),
+      key_(key) {}
+
+const std::vector<BlockEncoding>& EncodedImages::blocks() {
+  if (!blocks_.empty()) return blocks_;
+  torch::NoGradGuard no_gradient;
+  constexpr int64_t at_once = 500;
+  const torch::Tensor chosen = permutation(key_, images_.count()).narrow(0, 0, count_);
+  std::vector<torch::Tensor> means, variances;
+  for (const torch::Tensor& slice : chosen.split(at_once)) {
+    const torch::Tensor pixels = images_.draw(slice, key_.fold(means.size()));
+    const Encoding encoding = model_.encode(model_.likelihood().from_pixels(pixels));
+    means.push_back(encoding.mean);
+    variances.push_back(encoding.variance());
+  }
+  blocks_ = model_.prior.split(torch::cat(means), torch::cat(variances));
+  if (all_labels_.defined()) labels_ = all_labels_.index_select(0, chosen.to(all_labels_.device()));
+  return blocks_;
+}
+
+torch::Tensor EncodedImages::known_labels(size_t factor) const {
+  const torch::Tensor labels = labels_of_factor(labels_, factor);
+  return labels.defined() && labels.ge(0).any().item<bool>() ? labels : torch::Tensor();
+}
+
+void EncodedImages::forget() {
+  blocks_.clear();
+  labels_ = torch::Tensor();
+}
+
+void untangle_factors(Vae& model, EncodedImages& encoded, const Key& key) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> means, variances;
+  std::vector<BlockPlan> blocks;
+  for (const BlockEncoding& block : encoded.blocks()) {
+    const size_t factor = blocks.size();
+    means.push_back(block.mean);
+    variances.push_back(block.variance);
+    blocks.push_back(
+        {block.mean.size(1), model.prior.factors[factor].components, encoded.known_labels(factor)});
+  }
+  const Coordinates coordinates = untangle(key, torch::cat(means, 1), blocks);
+  const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
+  const torch::Tensor moved = coordinates.transform.square().matmul(variance);
+  model.change_coordinates(coordinates, torch::log(moved));
+}
+
+void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_t kmeans_iterations,
+                      const Key& key) {
+  torch::NoGradGuard no_gradient;
+  FactorialMixture& prior = model.prior;
+  const auto& blocks = encoded.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const int64_t components = prior.factors[i].components;
+    const torch::Tensor labels = encoded.known_labels(i);
+    prior.posteriors[i].assign(
+        labels.defined()
+            ? labelled_posterior(blocks[i], labels, components, images, prior.hyperprior)
+            : initial_posterior(key.fold(i), blocks[i], components, images, kmeans_iterations,
+                                prior.hyperprior));
+  }
+}
+
+}  // namespace facet

@@ -1,0 +1,28 @@
+// A run with its model, ready to use.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "facet/train/config.h"
+#include "facet/train/run_folder.h"
+
+namespace facet {
+
+struct Pack;
+class Vae;
+
+struct LoadedRun {
+  RunFolder folder;
+  Config config;
+  std::shared_ptr<Vae> model;
+};
+
+/// The run in a folder, with its model on a device ("auto", "cpu" or "cuda").
+LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
+
+/// An Error where the images of a pack are not of the shape that the model was made for.
+void require_shape(const Pack& pack, const Vae& model, const std::string& object);
+
+}  // namespace facet

@@ -1,0 +1,246 @@
+#include "facet/train/step_bench.h"
+
+#include <chrono>
+#include <fstream>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/version.h>
+
+#include "facet/core/device.h"
+#include "facet/core/error.h"
+#include "facet/core/json.h"
+#include "facet/core/torch.h"
+#include "facet/core/version.h"
+#include "facet/cuda/cuda_graph.h"
+#include "facet/cuda/gpu.h"
+#include "facet/train/step_cost.h"
+#include "facet/train/trainer.h"
+
+namespace facet {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Times calls on a device: a GPU is asked for many at a time and waited for at the end, as
+/// training does; the CPU does them one by one.
+class Stopwatch {
+ public:
+  Stopwatch(torch::Device device, int64_t calls) : device_(device) {
+    at_once_ = device.is_cpu() ? 1 : std::max<int64_t>(1, calls / 10);
+    times_ = (calls + at_once_ - 1) / at_once_;
+    warm_up_ = device.is_cpu() ? 3 : 30;
+  }
+
+  /// The median milliseconds of a call, after some that do not count.
+  double milliseconds(const std::function<void()>& call) const {
+    for (int64_t i = 0; i < warm_up_; ++i) call();
+    wait();
+    std::vector<double> times;
+    for (int64_t i = 0; i < times_; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int64_t j = 0; j < at_once_; ++j) call();
+      wait();
+      const std::chrono::duration<double, std::milli> taken =
+          std::chrono::steady_clock::now() - start;
+      times.push_back(taken.count() / static_cast<double>(at_once_));
+    }
+    std::nth_element(times.begin(), times.begin() + times_ / 2, times.end());
+    return times[static_cast<size_t>(times_ / 2)];
+  }
+
+ private:
+  void wait() const { cuda::synchronize(device_); }
+
+  torch::Device device_;
+  int64_t at_once_, times_, warm_up_;
+};
+
+/// The paper's two models: one factor over all latent dimensions.
+Config bench_config(const BenchOptions& options) {
+  const bool large = options.network == "paper64";
+  Config config;
+  config.model.network.preset = options.network;
+  config.model.likelihood.kind = large ? "gaussian" : "bernoulli";
+  config.model.factors = {{"factor", options.components, large ? 320 : 64}};
+  config.train.batch_size = options.batch;
+  config.train.precision = options.precision;
+  config.train.initialise.images = std::max<int64_t>(2000, options.components);
+  return config;
+}
+
+/// As many images as MNIST has for training, or a part of CelebA; their content costs nothing.
+Pack random_pack(const BenchOptions& options) {
+  const bool large = options.network == "paper64";
+  const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;
+  const int64_t count = std::max<int64_t>(large ? 10000 : 50000, options.components);
+  Pack pack;
+  pack.images = torch::empty({count, channels, side, side}, kUInt8);
+  for (torch::Tensor part : pack.images.split(1000))
+    part.copy_(uniform(Key(1), part.sizes(), {}).gt(0.87)).mul_(255);
+  pack.labels = torch::empty({count, 0}, kInt32);
+  pack.split = torch::zeros({count}, kUInt8);
+  return pack;
+}
+
+/// For the run that is measured; gone when it is over.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "facet-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw Error({.doing = "measuring in a new folder of",
+                   .object = fs::temp_directory_path().string(),
+                   .found = "none that can be made",
+                   .expected = "room for a few megabytes"});
+    path_ = name;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+struct StepTimes {
+  double pretrain = 0, initialise = 0, joint = 0;  ///< milliseconds
+};
+
+StepTimes time_steps(const Config& config, const Pack& pack, torch::Device device,
+                     const Stopwatch& stopwatch) {
+  const ScratchFolder folder;
+  const cuda::StreamScope stream(device);
+  Trainer trainer(config, pack, {folder.path()}, device, false, {});
+  StepTimes times;
+  times.pretrain = stopwatch.milliseconds([&] { trainer.pretrain_step(); });
+  trainer.place_components();
+  times.initialise = stopwatch.milliseconds([&] { trainer.initialise_step(); });
+  times.joint = stopwatch.milliseconds([&] { trainer.joint_step(); });
+  return times;
+}
+
+/// The prior's part of a joint step alone: its terms with their gradient, then the E-step and the
+/// natural-gradient step. Captured on a GPU, as the joint step is.
+double time_prior(const Config& config, torch::Device device, const Stopwatch& stopwatch) {
+  const FactorOptions& factor = config.model.factors.front();
+  const auto options = torch::TensorOptions().dtype(kFloat64).device(device);
+  const cuda::StreamScope stream(device);
+  FactorialMixture mixture({factor}, {}, device);
+  const torch::Tensor ones = torch::ones({factor.components, factor.dimensions}, options);
+  const Key key(1);
+  mixture.posteriors[0] = FactorPosterior::from_mean(
+      {standard_normal(key, ones.sizes(), options), 100 * ones, 50 * ones, 50 * ones},
+      torch::full({factor.components}, 100.0, options));
+  const std::vector<int64_t> shape = {config.train.batch_size, factor.dimensions};
+  const auto single = options.dtype(kFloat32);
+  const torch::Tensor mean = standard_normal(key.fold("mean"), shape, single).requires_grad_();
+  const torch::Tensor log_variance =
+      standard_normal(key.fold("variance"), shape, single).requires_grad_();
+  const NaturalGradient step{781.25, torch::full({}, 0.001, options)};
+  cuda::CudaGraphCache graphs(device);
+  const auto work = [&] {
+    const FactorTerms terms =
+        factor_terms(mixture, mean, log_variance, std::vector<FactorParameters>(1), {}).front();
+    torch::autograd::grad({(terms.kl_z + terms.kl_r).sum()}, {mean, log_variance});
+    torch::NoGradGuard no_gradient;
+    natural_gradient_update(mixture, mean, log_variance, {}, step, {true});
+  };
+  return stopwatch.milliseconds([&] { graphs.step(0, work); });
+}
+
+/// What LibTorch reaches here with work that is as easy as can be.
+struct Ceilings {
+  double bytes = 0;       ///< a second, read and written by a large copy
+  double operations = 0;  ///< a second, in a large product of matrices, as precise as the networks
+};
+
+double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
+                    const Stopwatch& stopwatch) {
+  // Random numbers: a GPU is faster, for it takes less power, where all are the same.
+  const torch::Tensor a =
+      standard_normal(Key(1), {side, side}, torch::TensorOptions().device(device)).to(type);
+  torch::Tensor out = torch::empty_like(a);
+  const auto length = static_cast<double>(side);
+  return 2 * length * length * length /
+         (1e-3 * stopwatch.milliseconds([&] { torch::mm_out(out, a, a); }));
+}
+
+Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
+  const bool gpu = !device.is_cpu();
+  const Stopwatch stopwatch(device, gpu ? 50 : 7);
+  const torch::Tensor from =
+      torch::zeros({gpu ? int64_t{1} << 28 : int64_t{1} << 25}, torch::device(device));
+  torch::Tensor to = torch::empty_like(from);
+  Ceilings ceilings;
+  ceilings.bytes = 2.0 * 4.0 * static_cast<double>(from.numel()) /
+                   (1e-3 * stopwatch.milliseconds([&] { to.copy_(from); }));
+  at::globalContext().setAllowTF32CuBLAS(precision == "tf32");
+  ceilings.operations = product_rate(
+      gpu ? 8192 : 1536, precision == "bf16" ? torch::kBFloat16 : kFloat32, device, stopwatch);
+  return ceilings;
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+double peak_megabytes(torch::Device device) {
+  if (!device.is_cpu()) return static_cast<double>(cuda::peak_memory(device)) / (1 << 20);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+}  // namespace
+
+Json measure_steps(const BenchOptions& options) {
+  const torch::Device device = choose_device(options.device);
+  const int64_t steps = options.steps > 0 ? options.steps : device.is_cpu() ? 30 : 1000;
+  const Config config = bench_config(options);
+  const Pack pack = random_pack(options);
+  const Stopwatch stopwatch(device, steps);
+  const StepTimes times = time_steps(config, pack, device, stopwatch);
+  const double peak = peak_megabytes(device);  // before the ceilings take memory of their own
+  const double prior = time_prior(config, device, stopwatch);
+  const std::string precision = device.is_cpu() ? "fp32" : options.precision;
+  const Ceilings ceilings = measure_ceilings(device, precision);
+  const StepCost cost = joint_step_cost(config.model, pack.shape(), options.batch);
+  const double operations = cost.operations() / (1e-3 * times.joint),
+               bytes = cost.bytes() / (1e-3 * times.joint);
+  Json record;
+  record["machine"] = {{"processor", processor_name()},
+                       {"threads", torch::get_num_threads()},
+                       {"gpu", device.is_cpu() ? Json() : Json(cuda::gpu_name(device))}};
+  record["versions"] = {{"facet", version()}, {"libtorch", TORCH_VERSION}};
+  record["case"] = {
+      {"device", device.str()},           {"network", options.network},
+      {"precision", precision},           {"batch", options.batch},
+      {"components", options.components}, {"dimensions", config.model.factors.front().dimensions},
+      {"images", pack.count()},           {"steps", steps}};
+  record["step_ms"] = {
+      {"pretrain", times.pretrain}, {"initialise", times.initialise}, {"joint", times.joint}};
+  record["prior"] = {{"ms", prior}, {"share_of_joint", prior / times.joint}};
+  record["work_of_joint"] = {{"network_gflop", 1e-9 * cost.network_operations},
+                             {"prior_gflop", 1e-9 * cost.prior_operations},
+                             {"least_megabytes", 1e-6 * cost.bytes()}};
+  record["achieved"] = {{"gflop_per_second", 1e-9 * operations},
+                        {"gigabytes_per_second", 1e-9 * bytes}};
+  record["ceilings"] = {{"gflop_per_second", 1e-9 * ceilings.operations},
+                        {"gigabytes_per_second", 1e-9 * ceilings.bytes}};
+  record["share_of_ceiling"] = {{"operations", operations / ceilings.operations},
+                                {"memory", bytes / ceilings.bytes}};
+  record["peak_memory_mb"] = peak;
+  return record;
+}
+
+}  // namespace facet

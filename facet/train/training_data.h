@@ -1,0 +1,53 @@
+// What a run trains on: its images, and how named factors are tied to the data: which property
+// names a factor, what its values are called, which images have labels and how much each value
+// counts.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/data/batches.h"
+#include "facet/data/pack.h"
+#include "facet/train/config.h"
+
+namespace facet {
+
+/// The images of the training splits, on the device or, with `streamed` or where they do not fit
+/// into a GPU's memory, on the host; `notice` gets a sentence for the user in the latter case.
+ImageSet training_images(const Config& config, const Pack& pack, torch::Device device,
+                         bool streamed, const std::function<void(const std::string&)>& notice);
+
+/// The labels that a run trains with.
+struct TrainingLabels {
+  /// One column per factor, int64 [N, I], -1 where unknown; undefined without named factors.
+  torch::Tensor of_factors;
+  /// The weight of each value in the cross-entropy, [K]; undefined for free factors.
+  std::vector<torch::Tensor> value_weights;
+  /// Labelled images as batches of their own, where the config asks for them.
+  std::optional<Batches> labelled_batches;
+  torch::Tensor labelled;  ///< and the labels of those images, as of_factors
+};
+TrainingLabels training_labels(const Config& config, const Pack& pack, const ImageSet& images,
+                               const Key& key);
+
+/// The column of each factor's property in the data, -1 for free factors. An Error where the data
+/// has no such property.
+std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factors,
+                                        const Pack& pack);
+
+/// The config with the names of values filled in from the data. An Error where they are not those
+/// that the config has, or more than the factor has components.
+Config with_value_names(Config config, const Pack& pack);
+
+/// The data's labels [N, P] as one column per factor, int64 [N, I], -1 where unknown and for free
+/// factors; undefined where all are free.
+torch::Tensor factor_labels(const torch::Tensor& labels, const std::vector<int64_t>& columns);
+
+/// frequency^-balance of each value among the known labels, with a mean of one over them, [K].
+torch::Tensor value_weights(const torch::Tensor& labels, int64_t components, double balance);
+
+}  // namespace facet
