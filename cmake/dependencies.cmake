@@ -30,6 +30,19 @@ find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
+
+# Text in pictures is drawn by FreeType; without it by a bitmap font of our own, which has ASCII only. The
+# library by its path, so that the installed package finds it without looking for FreeType again.
+find_package(Freetype QUIET)
+if(FREETYPE_FOUND)
+  set(FACET_FONT_LIBRARIES ${FREETYPE_LIBRARIES})
+  set_source_files_properties(facet/report/freetype_font.cpp PROPERTIES INCLUDE_DIRECTORIES "${FREETYPE_INCLUDE_DIRS}")
+else()
+  message(STATUS "FreeType not found: text in pictures is ASCII only")
+  list(APPEND FACET_ABSENT facet/report/freetype_font)
+  set(FACET_FONT_LIBRARIES "")
+endif()
+
 find_package(Threads REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/facet_torch.cmake)
 
