@@ -1,4 +1,4 @@
-# Compiler settings shared by the library, the program, the tests and the measurements.
+# Compiler settings shared by the library, the program, the tests and the benchmarks.
 set(FACET_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
 
 if(FACET_SANITIZE)
@@ -7,10 +7,10 @@ if(FACET_SANITIZE)
   add_link_options(-fsanitize=${FACET_SANITIZE})
 endif()
 
-# The arithmetic is inside LibTorch: more than -O2 costs compile time and gives nothing.
+# The arithmetic is inside LibTorch: more than -O2 costs compile time without a gain.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
-# LibTorch's headers take 20 seconds to read: keep what was compiled once.
+# LibTorch's headers take seconds to compile: cache object files.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
