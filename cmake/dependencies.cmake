@@ -1,6 +1,6 @@
-# Everything Facet stands on, from the system; nothing is downloaded.
+# All dependencies come from the system; nothing is downloaded.
 
-# With FACET_CUDA, LibTorch is the one that Python's torch carries, unless CMAKE_PREFIX_PATH names one.
+# With FACET_CUDA, LibTorch is the one inside Python's torch, unless CMAKE_PREFIX_PATH names another.
 option(FACET_CUDA "Build against a LibTorch with CUDA" OFF)
 if(FACET_CUDA AND NOT CMAKE_PREFIX_PATH)
   execute_process(COMMAND python3 -c "import torch; print(torch.utils.cmake_prefix_path)"
@@ -20,10 +20,10 @@ if(FACET_CUDA AND NOT TORCH_CUDA_LIBRARIES)
 endif()
 if(FACET_CUDA AND Torch_VERSION AND Torch_VERSION VERSION_LESS 2.1)
   message(FATAL_ERROR "FACET_CUDA is on, but the LibTorch in ${TORCH_INSTALL_PREFIX} is ${Torch_VERSION}: "
-                      "recording steps on a GPU needs 2.1 or later")
+                      "capturing CUDA graphs needs 2.1 or later")
 endif()
 find_package(fmt REQUIRED)
-# A CUDA LibTorch carries fmt headers of its own, which no system libfmt matches.
+# A CUDA LibTorch has its own fmt headers, which do not match the system's libfmt.
 set(FACET_FMT $<IF:$<BOOL:${FACET_CUDA}>,fmt::fmt-header-only,fmt::fmt>)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -46,7 +46,7 @@ endif()
 find_package(Threads REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/facet_torch.cmake)
 
-# tcmalloc makes a training step on the CPU a fifth faster; sanitizers bring their own malloc.
+# tcmalloc makes a training step on the CPU a fifth faster; sanitizers have their own malloc.
 find_library(TCMALLOC_LIBRARY NAMES tcmalloc_minimal)
 if(TCMALLOC_LIBRARY AND NOT FACET_SANITIZE)
   set(FACET_MALLOC -Wl,--push-state,--no-as-needed ${TCMALLOC_LIBRARY} -Wl,--pop-state)
