@@ -5,6 +5,7 @@
 
 namespace facet {
 
+/// Objects keep the order of their keys.
 using Json = nlohmann::ordered_json;
 
 }  // namespace facet

@@ -170,20 +170,22 @@ std::vector<fs::path> image_files(const fs::path& folder) {
     throw Error({.doing = "importing images",
                  .object = folder.string(),
                  .found = "no such folder",
-                 .expected = "a folder of PNG and JPEG files",
+                 .expected = "a folder of pictures",
                  .cause = "is the path spelled right?"});
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     std::string ending = entry.path().extension().string();
     std::transform(ending.begin(), ending.end(), ending.begin(), ::tolower);
-    if (entry.is_regular_file() && (ending == ".png" || ending == ".jpg" || ending == ".jpeg"))
-      files.push_back(entry.path());
+    const bool is_picture =
+        std::find(kPictureEndings.begin(), kPictureEndings.end(), ending) != kPictureEndings.end();
+    if (entry.is_regular_file() && is_picture) files.push_back(entry.path());
   }
   if (files.empty())
-    throw Error({.doing = "importing images",
-                 .object = folder.string(),
-                 .found = "no picture",
-                 .expected = "files that end in .png, .jpg or .jpeg"});
+    throw Error(
+        {.doing = "importing images",
+         .object = folder.string(),
+         .found = "no picture",
+         .expected = fmt::format("files that end in {}", fmt::join(kPictureEndings, ", "))});
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -192,9 +194,10 @@ torch::Tensor read_images(const std::vector<fs::path>& files, const FolderOption
   torch::Tensor pixels;
   ImageShape first;
   for (size_t n = 0; n < files.size(); ++n) {
-    Image image = read_image(files[n]);
+    Image image = options.resize
+                      ? read_image(files[n], options.resize->height, options.resize->width)
+                      : read_image(files[n]);
     if (options.grey) image = with_channels(image, 1);
-    if (options.resize) image = resize(image, options.resize->height, options.resize->width);
     const ImageShape shape{image.channels, image.height, image.width};
     if (n == 0) {
       first = shape;

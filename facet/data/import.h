@@ -19,9 +19,9 @@ Pack import_idx(const std::vector<IdxPart>& parts, const std::string& name);
 Pack import_idx_with_table(const std::filesystem::path& images, const std::filesystem::path& table,
                            const TableOptions& options);
 
-/// Every PNG and JPEG in `folder` and its subfolders. An image without a row in the table has
-/// unknown labels; a row without an image is an error. Grey and colour files can only be mixed if
-/// `grey` is set.
+/// Every picture in `folder` and its subfolders, by the endings of names (image_file.h). An image
+/// without a row in the table has unknown labels; a row without an image is an error. Grey and
+/// colour files can only be mixed if `grey` is set.
 Pack import_folder(const std::filesystem::path& folder, const FolderOptions& options);
 
 /// The built-in portraits: 80 % train, 10 % valid, 10 % test, in this order, as portraits are

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
 #include "facet/eval/importance.h"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
 #include "facet/model/generate.h"

@@ -116,6 +116,8 @@ std::unique_ptr<Likelihood> make_likelihood(const LikelihoodOptions& options) {
 }
 
 void LikelihoodOptions::visit(OptionVisitor& visitor) {
+  visitor.renamed("minimum_deviation", "minimum_stddev");
+  visitor.renamed("maximum_deviation", "maximum_stddev");
   visitor.option("kind", kind, "Distribution of a pixel given the latent vector.",
                  one_of(likelihood_names()));
   visitor.option("minimum_stddev", minimum_stddev,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -102,7 +103,7 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
                  .cause = "is this a pack or a training state?"});
   ModelOptions options;
   ShapeOptions shape;
-  read_options(options, parse_config(metadata("model"), object), object);
+  read_options(options, parse_config(metadata("model"), object), object, OldNames::accept);
   read_options(shape, parse_config(metadata("shape"), object), object);
   // Checked before anything of these sizes is allocated.
   for (const FactorOptions& factor : options.factors)

@@ -32,7 +32,8 @@ void ModelOptions::visit(OptionVisitor& visitor) {
   visitor.option("likelihood", likelihood, "The distribution of pixels.");
   visitor.option("network", network, "Encoder and decoder.");
   visitor.option("factors", factors, "The factors of the latent vector, in order.");
-  visitor.option("prior", prior, prior_help().c_str(), one_of(prior_names()));
+  visitor.option("prior", prior, prior_help().c_str(),
+                 one_of(prior_names(), {{"points", "point_mass"}}));
   visitor.option("hyperprior", hyperprior, "The prior of the mixtures' parameters.");
 }
 

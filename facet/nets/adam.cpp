@@ -22,6 +22,7 @@ void AdamOptions::visit(OptionVisitor& visitor) {
   visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
   visitor.option("epsilon", epsilon, "Added to the denominator, so that steps stay finite.",
                  at_least(1e-30));
+  visitor.renamed("largest_gradient_norm", "clip_grad_norm");
   visitor.option("clip_grad_norm", clip_grad_norm,
                  "Gradients with a larger norm are scaled down to this norm; 0 never clips.",
                  at_least(0));

@@ -4,6 +4,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -24,6 +25,8 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 }
 
 void JointOptions::visit(OptionVisitor& visitor) {
+  visitor.renamed("hold_steps", "freeze_prior_steps");
+  visitor.renamed("asked_weight", "consistency_weight");
   visitor.option("steps", steps, "Steps that train networks and mixtures together.", at_least(0));
   visitor.option("freeze_prior_steps", freeze_prior_steps,
                  "Number of steps at the start in which the mixtures of free factors are frozen. "
@@ -99,6 +102,19 @@ Config read_config(const std::filesystem::path& path, const std::vector<std::str
   Json json = parse_config(read_text(path, "reading the config"), object);
   for (const std::string& setting : settings) apply_setting(json, setting);
   Config config;
+  read_options(config, json, object);
+  return config;
+}
+
+Config read_saved_config(const std::filesystem::path& path,
+                         const std::vector<std::string>& settings) {
+  const std::string object = path.string();
+  Config config;
+  read_options(config, parse_config(read_text(path, "reading the config"), object), object,
+               OldNames::accept);
+  if (settings.empty()) return config;
+  Json json = write_options(config);
+  for (const std::string& setting : settings) apply_setting(json, setting);
   read_options(config, json, object);
   return config;
 }

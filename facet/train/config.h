@@ -78,6 +78,10 @@ struct Config {
 Config read_config(const std::filesystem::path& path,
                    const std::vector<std::string>& settings = {});
 
+/// The config that a run saved, also where an older version wrote it, with settings applied.
+Config read_saved_config(const std::filesystem::path& path,
+                         const std::vector<std::string>& settings = {});
+
 /// The config with an absolute path of the pack: a run can be used from another working directory.
 Config with_absolute_pack(Config config);
 

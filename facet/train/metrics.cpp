@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/ops.h"
 #include "facet/eval/clusters.h"

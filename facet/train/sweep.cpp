@@ -9,6 +9,7 @@
 #include <c10/util/Exception.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/cuda/cuda_graph.h"
 
 namespace facet {

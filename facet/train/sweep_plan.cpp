@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -191,7 +192,7 @@ SweepPlan plan_of_json(const Json& json, const std::string& object) {
   Config base;
   std::vector<Variation> variations;
   try {
-    read_options(base, json.at("config"), object);
+    read_options(base, json.at("config"), object, OldNames::accept);
     for (const Json& entry : json.at("vary"))
       variations.push_back(
           {entry.at("key").get<std::string>(), entry.at("values").get<std::vector<Json>>()});
@@ -216,7 +217,7 @@ void require_same_configs(const SweepPlan& plan, const fs::path& folder) {
   for (const SweepRun& run : plan.runs) {
     const RunFolder existing{folder / run.name};
     if (!fs::exists(existing.config())) continue;
-    const Config saved = read_config(existing.config());
+    const Config saved = read_saved_config(existing.config());
     const std::string difference = difference_on_resume(saved, run.config);
     if (difference.empty()) continue;
     throw Error({.doing = "resuming the run in",

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/clusters.h"
 #include "facet/model/objective.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "tests/parameters.h"
 

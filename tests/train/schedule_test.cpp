@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 
 namespace facet {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "tests/temporary_folder.h"
 

@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
