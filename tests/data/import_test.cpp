@@ -131,7 +131,7 @@ class ImportFolder : public testing::Test {
     write_text(images_ / "notes.txt", "not an image", "test");
   }
   void SetUp() override {
-    if (message([&] { import_folder(pictures_, options_); }).find("without libvips") !=
+    if (message([&] { import_folder(images_, options_); }).find("without libvips") !=
         std::string::npos)
       GTEST_SKIP() << "this build reads no pictures";
   }
@@ -169,8 +169,8 @@ TEST_F(ImportFolder, TakesOtherFormatsToo) {
   const std::string gif =
       "GIF89a\x04\0\x04\0\x80\0\0\x28\x32\x3c\xff\xff\xff"
       ",\0\0\0\0\x04\0\x04\0\0\x02\x0a\x04\x08\x10\x20\x40\x80\0\x01\x02\x05\0;"s;
-  write_text(pictures_ / "d.GIF", gif, "test");
-  const Pack pack = import_folder(pictures_, options_);
+  write_text(images_ / "d.GIF", gif, "test");
+  const Pack pack = import_folder(images_, options_);
   EXPECT_EQ(pack.images.sizes(), (std::vector<int64_t>{4, 3, 4, 4}));
   EXPECT_EQ(numbers(pack.images[3].select(1, 3).select(1, 3)), (std::vector<int64_t>{40, 50, 60}));
 }
