@@ -1,4 +1,4 @@
-# A thin front for the CMake presets: each target installs what is missing, builds, and runs.
+# A thin front end for the CMake presets: each target installs missing packages, builds, and runs.
 # CMake alone works too: cmake --preset release && cmake --build --preset release.
 PRESET ?= release
 JOBS ?= $(shell nproc)
@@ -10,7 +10,7 @@ PORT ?= 8080
 .DEFAULT_GOAL := help
 .PHONY: help setup configure program demo explore test bench format check-format docs build-times clean
 
-help:  ## Say what there is
+help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup:  ## Install the Debian packages that are missing
@@ -23,13 +23,13 @@ configure: setup
 program: configure  ## Build the program alone
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
 
-demo: program  ## Train on the built-in portraits for a few minutes and show what was learned
+demo: program  ## Train on the built-in portraits for a few minutes and write a report
 	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi
 	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
 	  else $(FACET) train configs/demo.json --out $(RUN); fi
 	@$(FACET) report $(RUN) --judge
 
-explore: program  ## Turn the demo's properties like switches in the browser; trains it first if need be
+explore: program  ## Serve the demo's model in the explorer; trains it first if needed
 	@if [ ! -e $(RUN)/model.safetensors ]; then $(FACET) train configs/demo.json --out $(RUN); \
 	  elif [ ! -e $(RUN)/eval.json ]; then $(FACET) train --out $(RUN) --resume; fi
 	@$(FACET) serve $(RUN) --port $(PORT)
@@ -39,10 +39,10 @@ test: configure  ## Build everything and run the tests
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
-	  echo "*** NOTICE: without $$program the tests of the explorer's page were skipped"; done
-	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: without an NVIDIA GPU the tests of kernels and recorded steps were skipped"
+	  echo "*** NOTICE: no $$program: the tests of the explorer's page were skipped"; done
+	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
-bench: configure  ## Compare a training step with PyTorch's and with the machine; PRESET=cuda on a GPU
+bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU
 	@scripts/setup $(PRESET) bench
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target bench_step --target bench_prior
 	@if [ $(PRESET) = cuda ]; then bench/compare_gpu $(FACET); else bench/compare $(BUILD)/bench; fi
@@ -55,12 +55,12 @@ format:  ## Format the sources
 check-format:
 	@git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run --Werror
 
-docs: program  ## Write docs/config.md anew from the option declarations
+docs: program  ## Regenerate docs/config.md from the option declarations
 	@$(FACET) train --describe-options > docs/config.md
 
-build-times: setup  ## Build everything anew and say where the time goes
+build-times: setup  ## Build everything from scratch and show where the time goes
 	@scripts/setup $(PRESET) test
 	@scripts/build-times --preset $(PRESET) --jobs $(JOBS)
 
-clean:  ## Remove what was built
+clean:  ## Remove all build folders
 	rm -rf build

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The joint training step of `facet bench` on a GPU as one would write it in PyTorch: the same networks, prior
-and work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32 or autocast to bfloat16 with
+"""The joint training step of `facet bench` on a GPU, written in PyTorch: the same networks, the same prior and the
+same work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32 or autocast to bfloat16 with
 channels-last images, fused Adam, and either the whole step as one CUDA graph or torch.compile with its own graphs.
     gpu_peer.py [--network paper28|paper64] [--mode graph|compile] [--precision tf32|bf16] [--batch B]
                  [--components K] [--steps N]
-Prints one JSON object with the milliseconds of a step and the peak memory.
+Prints one JSON object with the milliseconds per step and the peak memory.
 """
 import argparse, json, math, statistics, time
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -102,8 +102,8 @@ def log_density(x, output):
     if not large:
         return -F.binary_cross_entropy_with_logits(output, x, reduction="none").sum((1, 2, 3))
     mean, raw = output.chunk(2, 1)
-    deviation = 0.001 + 0.399 * torch.sigmoid(raw)
-    return -(0.5 * ((x - mean) / deviation) ** 2 + torch.log(deviation) + 0.5 * math.log(2 * math.pi)).sum((1, 2, 3))
+    stddev = 0.001 + 0.399 * torch.sigmoid(raw)
+    return -(0.5 * ((x - mean) / stddev) ** 2 + torch.log(stddev) + 0.5 * math.log(2 * math.pi)).sum((1, 2, 3))
 
 
 def loss_of(x):

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sys/resource.h>
 
+#include "facet/core/json.h"
 #include "facet/core/process.h"
 #include "facet/core/torch.h"
 #include "facet/train/trainer.h"

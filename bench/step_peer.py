@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The joint training step of bench/step.cpp as one would write it in PyTorch: the same network, the
-same prior, the same work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step).
-    step_peer.py [STEPS]    prints one JSON object with the median milliseconds of a step
+"""The joint training step of bench/step.cpp, written in PyTorch: the same network, the same prior and
+the same work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step).
+    step_peer.py [STEPS]    prints one JSON object with the median milliseconds per step
 """
 import json, math, os, resource, statistics, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F

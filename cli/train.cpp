@@ -49,14 +49,15 @@ Config config_of(const TrainArguments& arguments) {
     return with_absolute_pack(read_config(arguments.config, arguments.settings));
   }
   const RunFolder folder = RunFolder::open(arguments.output);
-  Config saved = read_config(folder.config());
+  Config saved = read_saved_config(folder.config());
   // A pack may have moved; what the run was trained on is checked by its shape and value names.
   for (const std::string& setting : arguments.settings)
     if (setting.rfind("data.pack=", 0) == 0) saved.data.pack = setting.substr(10);
   saved = with_absolute_pack(saved);
   if (arguments.config.empty() && arguments.settings.empty()) return saved;
-  const Config given = arguments.config.empty() ? read_config(folder.config(), arguments.settings)
-                                                : read_config(arguments.config, arguments.settings);
+  const Config given = arguments.config.empty()
+                           ? read_saved_config(folder.config(), arguments.settings)
+                           : read_config(arguments.config, arguments.settings);
   if (const std::string difference = difference_on_resume(saved, given); !difference.empty())
     throw Error({.doing = "resuming the run in",
                  .object = arguments.output,

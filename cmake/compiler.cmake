@@ -1,4 +1,4 @@
-# Compiler settings shared by the library, the program, the tests and the measurements.
+# Compiler settings shared by the library, the program, the tests and the benchmarks.
 set(FACET_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
 
 if(FACET_SANITIZE)
@@ -7,7 +7,7 @@ if(FACET_SANITIZE)
   add_link_options(-fsanitize=${FACET_SANITIZE})
 endif()
 
-# The arithmetic is inside LibTorch: more than -O2 costs compile time and gives nothing.
+# The arithmetic is inside LibTorch: more than -O2 costs compile time without a gain.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 # A fast linker where there is one.

@@ -1,6 +1,6 @@
-# Our kernels (FACET_CUDA): files of their own, compiled by nvcc, that never see LibTorch. LibTorch's CMake adds
-# flags for every GPU that it was built for to all CUDA code; ours is built for the GPUs named here.
-set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "Cards to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
+# Our kernels (FACET_CUDA): separate files, compiled by nvcc, that do not include LibTorch. LibTorch's CMake adds flags
+# for every GPU it was built for to all CUDA code; our kernels are built only for the GPUs named here.
+set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
 
 macro(facet_enable_cuda)
   include(CheckLanguage)
@@ -17,7 +17,7 @@ macro(facet_enable_cuda)
   enable_language(CUDA)
 endmacro()
 
-# Kernels as object files of their own library, for the architectures named.
+# Kernels as an object library for the given architectures.
 function(facet_add_kernels name architectures)
   add_library(${name} OBJECT ${ARGN})
   set_target_properties(${name} PROPERTIES

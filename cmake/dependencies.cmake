@@ -1,6 +1,6 @@
-# Everything Facet stands on, from the system; nothing is downloaded.
+# All dependencies come from the system; nothing is downloaded.
 
-# With FACET_CUDA, LibTorch is the one that Python's torch carries, unless CMAKE_PREFIX_PATH names one.
+# With FACET_CUDA, LibTorch is the one inside Python's torch, unless CMAKE_PREFIX_PATH names another.
 option(FACET_CUDA "Build against a LibTorch with CUDA" OFF)
 if(FACET_CUDA AND NOT CMAKE_PREFIX_PATH)
   execute_process(COMMAND python3 -c "import torch; print(torch.utils.cmake_prefix_path)"
@@ -20,20 +20,33 @@ if(FACET_CUDA AND NOT TORCH_CUDA_LIBRARIES)
 endif()
 if(FACET_CUDA AND Torch_VERSION AND Torch_VERSION VERSION_LESS 2.1)
   message(FATAL_ERROR "FACET_CUDA is on, but the LibTorch in ${TORCH_INSTALL_PREFIX} is ${Torch_VERSION}: "
-                      "recording steps on a GPU needs 2.1 or later")
+                      "capturing CUDA graphs needs 2.1 or later")
 endif()
 find_package(fmt REQUIRED)
-# A CUDA LibTorch carries fmt headers of its own, which no system libfmt matches.
+# A CUDA LibTorch has its own fmt headers, which do not match the system's libfmt.
 set(FACET_FMT $<IF:$<BOOL:${FACET_CUDA}>,fmt::fmt-header-only,fmt::fmt>)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
+
+# Text in pictures is drawn by FreeType; without it by a bitmap font of our own, which has ASCII only. The
+# library by its path, so that the installed package finds it without looking for FreeType again.
+find_package(Freetype QUIET)
+if(FREETYPE_FOUND)
+  set(FACET_FONT_LIBRARIES ${FREETYPE_LIBRARIES})
+  set_source_files_properties(facet/report/freetype_font.cpp PROPERTIES INCLUDE_DIRECTORIES "${FREETYPE_INCLUDE_DIRS}")
+else()
+  message(STATUS "FreeType not found: text in pictures is ASCII only")
+  list(APPEND FACET_ABSENT facet/report/freetype_font)
+  set(FACET_FONT_LIBRARIES "")
+endif()
+
 find_package(Threads REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/facet_torch.cmake)
 
-# tcmalloc makes a training step on the CPU a fifth faster; sanitizers bring their own malloc.
+# tcmalloc makes a training step on the CPU a fifth faster; sanitizers have their own malloc.
 find_library(TCMALLOC_LIBRARY NAMES tcmalloc_minimal)
 if(TCMALLOC_LIBRARY AND NOT FACET_SANITIZE)
   set(FACET_MALLOC -Wl,--push-state,--no-as-needed ${TCMALLOC_LIBRARY} -Wl,--pop-state)
@@ -52,4 +65,21 @@ if(HTTPLIB_FOUND)
 else()
   message(STATUS "cpp-httplib 0.11 not found: building without `facet serve`")
   list(APPEND FACET_ABSENT facet/serve/http_server)
+endif()
+
+# Without libvips everything builds but what reads pictures: `facet import images`, and images of one's own in other
+# commands and in the explorer.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(VIPS QUIET vips>=8.14)
+endif()
+if(VIPS_FOUND)
+  set(FACET_VIPS_OPTIONS ${VIPS_CFLAGS_OTHER})
+  foreach(folder ${VIPS_INCLUDE_DIRS})
+    list(APPEND FACET_VIPS_OPTIONS -isystem${folder})
+  endforeach()
+  set_source_files_properties(facet/data/image_read.cpp PROPERTIES COMPILE_OPTIONS "${FACET_VIPS_OPTIONS}")
+else()
+  message(STATUS "libvips 8.14 or later not found: building without a reader of pictures")
+  list(APPEND FACET_ABSENT facet/data/image_read)
 endif()

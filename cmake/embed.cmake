@@ -1,4 +1,4 @@
-# Writes files as a C++ table of bytes, so that the program carries its page with it.
+# Writes files as a C++ table of bytes, so that the explorer's page is part of the program.
 #   cmake -DOUTPUT=page_files.cpp "-DFILES=address|file;..." -P embed.cmake
 set(types
   "html|text/html" "css|text/css" "js|text/javascript" "mjs|text/javascript" "json|application/json" "svg|image/svg+xml"
@@ -19,10 +19,10 @@ foreach(entry IN LISTS FILES)
     endif()
   endforeach()
   if(type STREQUAL "")
-    message(FATAL_ERROR "cmake/embed.cmake knows no type for ${file}")
+    message(FATAL_ERROR "cmake/embed.cmake has no content type for ${file}")
   endif()
   if(type MATCHES "^text/")
-    string(APPEND type "\\x3b charset=utf-8")  # no semicolon: that would cut lists in two
+    string(APPEND type "\\x3b charset=utf-8")  # escaped: a semicolon would split CMake lists
   endif()
   file(READ "${file}" bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

@@ -1,9 +1,9 @@
-# The target facet_torch: LibTorch as our code sees it. Also used by the installed package.
-# System headers, so that their warnings are not ours; the old or new string ABI comes with the flags.
+# The target facet_torch: LibTorch as our code uses it. The installed package uses it too. Its headers are system
+# headers, so that the compiler is silent about them; its flags select the old or the new string ABI.
 if(NOT TARGET facet_torch)
   add_library(facet_torch INTERFACE IMPORTED)
-  # libstdc++ before LibTorch: the CUDA builds export an old std::filesystem of their own, and whoever
-  # finds that one first crashes when it walks through a folder.
+  # libstdc++ before LibTorch: CUDA builds of LibTorch export an old std::filesystem, and a program that
+  # links to that one crashes when it iterates over a folder.
   target_link_libraries(facet_torch INTERFACE
     -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state ${TORCH_LIBRARIES})
   target_include_directories(facet_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})

@@ -1,4 +1,4 @@
-# `cmake --install` and the package that find_package(facet) finds.
+# `cmake --install`, and the package for find_package(facet).
 include(CMakePackageConfigHelpers)
 set(FACET_PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/facet)
 install(TARGETS facet EXPORT facet-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

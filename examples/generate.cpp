@@ -5,6 +5,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/model/model_file.h"
+#include "facet/prior/sampling.h"
 #include "facet/report/picture.h"
 
 int main(int argc, char** argv) {

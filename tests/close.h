@@ -1,5 +1,5 @@
-// What the tests of the prior and of all that stands on it share: comparing tensors with a reason
-// for every tolerance, and making posteriors that look like trained ones.
+// Shared by the tests of the prior and of everything built on it: comparing tensors within a
+// tolerance, and making posteriors that look like trained ones.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace facet {
 
-/// Whether |actual - expected| <= relative |expected| + absolute everywhere, NaN never; the message
-/// names the worst element.
+/// Whether |actual - expected| <= relative |expected| + absolute everywhere; false for NaN. The
+/// message names the worst element.
 inline testing::AssertionResult close(const torch::Tensor& actual, const torch::Tensor& expected,
                                       double relative, double absolute = 0) {
   if (actual.sizes() != expected.sizes())
@@ -28,15 +28,15 @@ inline testing::AssertionResult close(const torch::Tensor& actual, const torch::
          << e[worst].item<double>() << ", off by " << (a - e)[worst].item<double>();
 }
 
-/// float64 normal numbers, the tests' raw material.
+/// Standard normal numbers in float64.
 inline torch::Tensor normal64(const Key& key, torch::IntArrayRef shape) {
   return standard_normal(key, shape, kFloat64);
 }
 
-/// One float64 number, as a step's numbers are.
+/// A float64 scalar, such as a step's weights.
 inline torch::Tensor number(double value) { return torch::full({}, value, kFloat64); }
 
-/// Blocks with means of unit spread and variances around 1/2.
+/// Encodings with standard normal means and variances around 1/2, both [B, D].
 inline BlockEncoding random_block(const Key& key, int64_t images, int64_t dimensions) {
   return {normal64(key.fold("mean"), {images, dimensions}),
           0.5 * torch::exp(0.5 * normal64(key.fold("variance"), {images, dimensions}))};

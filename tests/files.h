@@ -1,5 +1,4 @@
-// What tests of files share: the message of an error, gzip and idx bytes made by hand, and tensors
-// as plain numbers.
+// Shared by the tests of files: the message of an error, and bytes of gzip and idx files.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace facet {
 
-/// What the Error that `action` throws says; "no error" where it throws none.
+/// The message of the Error that `action` throws, or "no error".
 template <class Action>
 std::string message(Action action) {
   try {

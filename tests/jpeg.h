@@ -1,4 +1,4 @@
-// JPEG bytes made by hand, for tests that read them.
+// Bytes of JPEG files, for tests that read them.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace facet {
 struct JpegKind {
   J_COLOR_SPACE color_space = JCS_RGB;
   bool progressive = false;
-  std::vector<jpeg_scan_info> scans;  ///< an order of scans of one's own
+  std::vector<jpeg_scan_info> scans;  ///< a custom order of scans; empty: libjpeg's
 };
 
-/// A JPEG of good quality from interleaved values, [H, W, inks].
+/// A JPEG of quality 98 from interleaved values, [H, W, components].
 inline std::string encode_jpeg(const JpegKind& kind, int64_t height, int64_t width,
                                const std::vector<uint8_t>& values) {
-  const int inks = static_cast<int>(static_cast<int64_t>(values.size()) / height / width);
+  const int components = static_cast<int>(static_cast<int64_t>(values.size()) / height / width);
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -29,7 +29,7 @@ inline std::string encode_jpeg(const JpegKind& kind, int64_t height, int64_t wid
   jpeg_mem_dest(&info, &buffer, &size);
   info.image_height = static_cast<JDIMENSION>(height);
   info.image_width = static_cast<JDIMENSION>(width);
-  info.input_components = inks;
+  info.input_components = components;
   info.in_color_space = kind.color_space;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, 98, TRUE);
@@ -40,7 +40,7 @@ inline std::string encode_jpeg(const JpegKind& kind, int64_t height, int64_t wid
   }
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
-    JSAMPROW row = const_cast<uint8_t*>(values.data() + info.next_scanline * width * inks);
+    JSAMPROW row = const_cast<uint8_t*>(values.data() + info.next_scanline * width * components);
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);

@@ -1,4 +1,4 @@
-// What an action that must fail says.
+// The error message of an action that must fail.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace facet {
 
-/// The Error's message, or "no error" where there was none.
+/// The message of the Error that `action` throws, or "no error".
 inline std::string message_of(const std::function<void()>& action) {
   try {
     action();

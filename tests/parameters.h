@@ -1,4 +1,4 @@
-// Reaching into a model's networks: a parameter by its name, and all of them in double precision.
+// Access to the parameters of a model's networks: one by name, or all converted to float64.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// A folder of its own for each test, removed with all it holds when the test ends, so that tests
-// can run side by side and leave nothing behind.
+// A separate folder for each test, removed with its contents when the test ends, so that tests can
+// run in parallel and leave nothing behind.
 #pragma once
 
 #include <cstdlib>

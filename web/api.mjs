@@ -1,9 +1,9 @@
-// The server's answers (docs/openapi.yaml). Two things are decided here for the whole page: a busy server
-// is asked again, and of several requests for the same place of the page only the newest is shown.
+// Requests to the server (docs/openapi.yaml). Two rules for the whole page are here: a request to a busy server is
+// repeated, and of several requests for the same part of the page only the newest is shown.
 
 const BASE = "api/v1/";
 const ATTEMPTS = 4;
-/** A request that runs longer than this is given up as soon as there is a newer one; in milliseconds. */
+/** Milliseconds after which a request is cancelled when a newer one arrives. */
 const PATIENCE = 400;
 
 export class ApiError extends Error {
@@ -28,7 +28,7 @@ async function errorOf(response) {
   try {
     message = (await response.json()).error.message;
   } catch {
-    // Not the server's own error: the status says what there is to say.
+    // Not an error of our API: the status is all there is to report.
   }
   return new ApiError(response.status, message);
 }
@@ -100,8 +100,8 @@ export async function getAtlas(factor, version, signal) {
 }
 
 /**
- * Runs one task at a time and keeps only the newest of those that wait: answers come in the order of the
- * questions, and a slider that moves faster than the server shows what the server can do.
+ * Runs one task at a time and keeps only the newest of the waiting ones. So answers arrive in the order of their
+ * requests, and a slider that moves faster than the server answers does not build up a queue.
  */
 export class Newest {
   #waiting = null;
@@ -113,7 +113,7 @@ export class Newest {
     this.report = report;
   }
 
-  /** @param {(signal: AbortSignal) => Promise<void>} task asks and shows */
+  /** @param {(signal: AbortSignal) => Promise<void>} task sends a request and shows the answer */
   request(task) {
     this.#waiting = task;
     if (this.#controller === null) this.#work();

@@ -1,6 +1,6 @@
-// The page's beginning: reads the address, watches the model, and hands both to the three views. The store
-// is the only place that changes the state; each change goes into the address, so that every picture can
-// be shared and the browser's back button undoes.
+// The entry point of the page: reads the address, watches the model, and passes both to the three views. Only the
+// store changes the state. It writes each change to the address, so that every picture can be shared and the
+// browser's back button works as undo.
 
 import { getModel } from "./api.mjs";
 import { announce, byId, copy, report, show } from "./dom.mjs";
@@ -11,13 +11,13 @@ import { TrainingView, sentence } from "./training.mjs";
 import { UploadView } from "./upload.mjs";
 
 const MODEL_INTERVAL = 3000;
-/** Milliseconds between addresses of a moving slider: browsers refuse many at once. */
+/** Milliseconds between two writes of the address while a slider moves: browsers refuse too many. */
 const ADDRESS_INTERVAL = 250;
 const THEMES = ["auto", "light", "dark"];
 
 const store = {
   state: fromAddress(location.hash).state,
-  /** @param {boolean} replace for changes in passing, such as those of a moving slider */
+  /** @param {boolean} replace for intermediate changes, such as those of a moving slider */
   set(state, replace = false) {
     if (!replace) this.settle();
     this.state = state;
@@ -25,7 +25,7 @@ const store = {
     else this.write("pushState");
     update();
   },
-  /** Writes the changes in passing that are not in the address yet. */
+  /** Writes intermediate changes that are not in the address yet. */
   settle() {
     if (this.writing === undefined) return;
     this.forget();
@@ -62,7 +62,7 @@ function update() {
   training.update(store.state);
 }
 
-/** Takes the address as the state; says what in it does not fit. */
+/** Reads the state from the address; announces the parts that do not fit the model. */
 function readAddress() {
   const { state, faults } = fromAddress(location.hash);
   if (summary?.model) {
@@ -72,11 +72,11 @@ function readAddress() {
   } else {
     store.state = state;
   }
-  if (faults.length > 0) announce(`Left out of the address: ${faults.join("; ")}`, true);
+  if (faults.length > 0) announce(`Ignored in the address: ${faults.join("; ")}`, true);
   update();
 }
 
-/** Asks what is served; when the model has changed everything is drawn anew with the same state. */
+/** Asks what is served. When the model has changed, everything is redrawn with the same state. */
 async function watchModel() {
   try {
     const next = await getModel();
@@ -114,7 +114,7 @@ function showSummary() {
 function facts(model) {
   if (!model) return [];
   const { factors, latents, shape, network_parameters: parameters } = model;
-  return [`${factors.length} factors`, `${latents} latent numbers`, `${shape.width} × ${shape.height} pixels`,
+  return [`${factors.length} factors`, `${latents} latent dimensions`, `${shape.width} × ${shape.height} pixels`,
     `${parameters.toLocaleString("en")} network parameters`];
 }
 
@@ -130,7 +130,7 @@ function nextTheme() {
   try {
     localStorage.setItem("facet-theme", theme);
   } catch {
-    // This browser keeps nothing: the theme holds until the page is left.
+    // This browser stores nothing: the theme lasts until the page is closed.
   }
 }
 
@@ -142,7 +142,7 @@ function keptTheme() {
   }
 }
 
-/** The space bar redraws, unless the focus is on something that uses it. */
+/** The space bar redraws, unless the focused element uses it. */
 function onKey(event) {
   const busy = event.target.closest("button, input, select, textarea, summary, a, [role=switch]");
   if (event.key !== " " || busy || event.ctrlKey || event.metaKey || event.altKey || store.state.view !== "explore") return;
@@ -153,11 +153,11 @@ function onKey(event) {
 for (const name of VIEWS) byId(`show-${name}`).addEventListener("click", () => store.set({ ...store.state, view: name }));
 byId("share").addEventListener("click", () => {
   store.settle();
-  copy(location.href, "Address of this picture");
+  copy(location.href, "Link to this picture");
 });
 byId("theme").addEventListener("click", nextTheme);
 byId("skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address holds the state, not a place of the page
+  event.preventDefault(); // the address holds the state, not a position on the page
   byId("main").focus();
 });
 addEventListener("popstate", () => {

@@ -1,11 +1,11 @@
-// The grid of all combinations of two factors: everything else is as in the large picture. A cell is a
-// button that makes its combination the picture.
+// The grid of all combinations of two factors, with everything else as in the large picture. Each cell is a button
+// that turns the large picture into this combination.
 
 import { Newest, generate } from "./api.mjs";
 import { byId, element, report, show } from "./dom.mjs";
 import { choose, pictureKey, toRequest } from "./state.mjs";
 
-/** States in one request, as the server allows, and values of a factor that still fit a screen. */
+/** The server's limit of states per request, and how many values of a factor fit on a screen. */
 const STATES = 64;
 const MOST_VALUES = 16;
 
@@ -28,7 +28,7 @@ export class Combinations {
     show(byId("combinations"), model.factors.length > 1);
   }
 
-  /** Named factors first: their combinations are what was asked for by name. */
+  /** The default factors: named ones first, because their values have a meaning. */
   #standard() {
     const named = this.model.factors.filter((factor) => factor.named);
     const [rows, columns] = [...named, ...this.model.factors.filter((factor) => !factor.named)];
@@ -39,7 +39,7 @@ export class Combinations {
     let [rows, columns] = [byId("grid-rows").value, byId("grid-columns").value];
     if (rows === columns) {
       const old = this.store.state.grid ?? this.#standard();
-      [rows, columns] = [old[1], old[0]]; // the same twice would have no combinations: swap them
+      [rows, columns] = [old[1], old[0]]; // a factor has no combinations with itself: swap the two instead
     }
     this.store.set({ ...this.store.state, grid: [rows, columns] }, true);
   }
@@ -99,7 +99,7 @@ export class Combinations {
     this.store.set({ ...this.store.state, picture });
   }
 
-  /** Marks the cell whose values are chosen in the large picture. */
+  /** Marks the cell with the values chosen in the large picture. */
   #mark(state, rows, columns) {
     const chosen = [rows, columns].map((factor) => state.picture.factors.get(factor.name)?.component);
     for (const { cell, node } of this.buttons) {
@@ -108,7 +108,7 @@ export class Combinations {
   }
 }
 
-/** All values of a named factor; of a free one the living components, the heaviest where they are too many. */
+/** All values of a named factor; the living components of a free one, only the heaviest if there are too many. */
 function shownComponents(factor) {
   const candidates = factor.named ? factor.components : factor.components.filter((component) => component.living);
   const heaviest = [...candidates].sort((a, b) => b.weight - a.weight).slice(0, MOST_VALUES);

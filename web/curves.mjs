@@ -1,21 +1,21 @@
-// Line charts in SVG, drawn by hand: a few curves over training steps, with the phases behind them. The
-// first steps of a bound are so low that they would flatten all that follows; they may leave the chart.
+// Line charts in SVG: a few curves over training steps, with the phases in the background. The bound is so low in
+// its first steps that it would flatten the rest of the curve, so those steps may lie outside the chart.
 
 import { drawing, element, show } from "./dom.mjs";
 
 const HEIGHT = 190;
 const MARGIN = { left: 48, right: 12, top: 24, bottom: 24 };
-/** Curves that may lie on each other are drawn so many pixels apart. */
+/** Pixels between curves that would otherwise cover each other. */
 const APART = 2;
 
 /**
  * @typedef {object} Curve
  * @property {string} name
  * @property {[number, number][]} points  step and value; a value that is not finite leaves a gap
- * @property {boolean} [marks]            single marks and no line
+ * @property {boolean} [marks]            draw separate marks instead of a line
  */
 
-/** Values at which an axis has its marks: round ones. */
+/** Round values for the ticks of an axis. */
 export function ticks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -27,7 +27,7 @@ export function ticks(low, high, count) {
   return values;
 }
 
-/** The range of values to show: all of them, unless a few early ones are far below the others. */
+/** The range of values to show: all of them, unless a few are far below the others. */
 export function valueRange(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   if (sorted.length === 0) return [0, 1];
@@ -45,7 +45,7 @@ export function shortNumber(value) {
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
 }
 
-/** The path of a curve; gaps where values are missing. */
+/** The path of a curve, with gaps where values are missing. */
 export function pathOf(points, x, y) {
   let path = "";
   let drawingLine = false;
@@ -62,7 +62,7 @@ export function pathOf(points, x, y) {
 let charts = 0;
 
 export class Chart {
-  /** @param {boolean} apart for curves of small whole numbers, which would hide each other */
+  /** @param {boolean} apart for curves of small integers, which would cover each other */
   constructor(title, unit, apart = false) {
     this.title = title;
     this.apart = apart;
@@ -94,7 +94,7 @@ export class Chart {
       element("span", { class: `key series-${index % 8}` }, curve.name))));
   }
 
-  /** Draws for the width that there is, so that letters keep their size on a phone. */
+  /** Draws for the available width, so that text keeps its size on a phone. */
   #draw() {
     const width = Math.round(this.svg.clientWidth);
     if (!this.curves || width < 2 * MARGIN.left || width === this.width) return;
@@ -111,7 +111,7 @@ export class Chart {
   }
 
   #clipPath() {
-    const height = HEIGHT - MARGIN.top - MARGIN.bottom + 6; // a mark at the edge is not cut
+    const height = HEIGHT - MARGIN.top - MARGIN.bottom + 6; // so that a mark at the edge is not cut off
     const area = { x: MARGIN.left, y: MARGIN.top - 6, width: this.width - MARGIN.left, height };
     return drawing("clipPath", { id: this.clip }, drawing("rect", area));
   }
@@ -158,7 +158,7 @@ export class Chart {
     return last.join(", ") || "nothing yet";
   }
 
-  /** Says the values under the pointer. */
+  /** Shows the values at the pointer. */
   #point(event) {
     if (!this.curves) return;
     const area = this.svg.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// Small helpers for building the page. Texts always go in as text: names come from the user's data.
+// Small helpers that build the page. Text is always inserted as text, never as HTML: names come from the user's data.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** @param {Record<string, any>} attributes `onclick` and the like are listeners */
+/** @param {Record<string, any>} attributes keys such as `onclick` add listeners */
 export function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -21,7 +21,7 @@ export function drawing(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** One of the symbols in index.html; decoration beside a text. */
+/** One of the symbols in index.html. It only decorates the text beside it. */
 export function icon(name) {
   return drawing("svg", { class: "icon", "aria-hidden": "true" }, drawing("use", { href: `#icon-${name}` }));
 }
@@ -35,25 +35,25 @@ export function show(node, visible) {
 }
 
 /**
- * Replaces cards by new ones, as when a training run has saved its model: panels stay open and the focus stays
- * at the control where it was.
+ * Replaces the panels of the factors, for example when a training run has saved a new model. Open details stay open
+ * and the focus stays on the same control.
  */
-export function replaceCards(place, cards) {
-  const controls = (card) => [...card.querySelectorAll("button, input, summary")];
-  const old = new Map([...place.children].map((card) => [card.dataset.factor, card]));
+export function replacePanels(place, panels) {
+  const controls = (panel) => [...panel.querySelectorAll("button, input, summary")];
+  const old = new Map([...place.children].map((panel) => [panel.dataset.factor, panel]));
   const focused = document.activeElement?.closest("[data-factor]");
   const index = focused && place.contains(focused) ? controls(focused).indexOf(document.activeElement) : -1;
-  for (const card of cards) {
-    const panel = card.querySelector("details");
-    if (panel && old.get(card.dataset.factor)?.querySelector("details")?.open) panel.open = true;
+  for (const panel of panels) {
+    const details = panel.querySelector("details");
+    if (details && old.get(panel.dataset.factor)?.querySelector("details")?.open) details.open = true;
   }
-  place.replaceChildren(...cards);
-  if (index >= 0) controls(cards.find((card) => card.dataset.factor === focused.dataset.factor) ?? place)[index]?.focus();
+  place.replaceChildren(...panels);
+  if (index >= 0) controls(panels.find((panel) => panel.dataset.factor === focused.dataset.factor) ?? place)[index]?.focus();
 }
 
 let clearing = 0;
 
-/** Says something in the page's polite live region. Errors stay until something else is said. */
+/** Shows a message in the page's polite live region. Errors stay until the next message. */
 export function announce(text, isError = false) {
   const region = byId("announcement");
   clearTimeout(clearing);
@@ -67,13 +67,13 @@ export function report(error) {
   announce(error.message, true);
 }
 
-/** A command line that breaks between words only, and can still be copied as one text. */
+/** Shows a command line that wraps between words only and can still be copied as one line. */
 export function showCommand(node, command) {
   const words = command.split(" ").map((word) => element("span", { class: "word" }, word));
   node.replaceChildren(...words.flatMap((word, index) => (index === 0 ? [word] : [" ", word])));
 }
 
-/** Copies text; where the browser forbids it (an address without https) the text is selected instead. */
+/** Copies text. Where the browser forbids the clipboard (a page without https), a selected text field is copied instead. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -93,7 +93,7 @@ export function pngBlob(base64) {
   return new Blob([Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))], { type: "image/png" });
 }
 
-/** Hands a PNG to the browser's downloads. */
+/** Downloads a PNG. */
 export function download(base64, name) {
   const address = URL.createObjectURL(pngBlob(base64));
   const link = element("a", { href: address, download: name });
@@ -103,14 +103,14 @@ export function download(base64, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-/** A file's name from words that may hold anything. */
+/** A valid file name from words that may contain any character. */
 export function fileName(words) {
   const name = words.join("-").replace(/[^\p{L}\p{N}.-]+/gu, "_").slice(0, 80);
   return (name || "facet") + ".png";
 }
 
 /**
- * Shows a PNG that was enlarged by repeating pixels: as it is, or with one pixel a pixel, so that the
+ * Shows a PNG that was enlarged by repeating pixels: as it is, or reduced to the model's pixels, so that the
  * browser enlarges it smoothly.
  */
 export async function showPicture(image, base64, scale, smooth) {

@@ -1,28 +1,28 @@
-// The first view: one large picture, its factors beside it, and the picture that was pinned to compare with.
+// The first view: one large picture, its factors beside it, and a pinned picture for comparison.
 
 import { Newest, generate, nearest } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
-import { announce, byId, copy, download, element, fileName, replaceCards, report, show, showCommand, showPicture } from "./dom.mjs";
-import { FactorCard } from "./factors.mjs";
+import { announce, byId, copy, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
+import { FactorPanel } from "./factors.mjs";
 import {
   choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice,
 } from "./state.mjs";
 
-/** Pictures are asked for so large that their shorter side has about as many pixels. */
+/** Pictures are requested at a scale that gives their shorter side about this many pixels. */
 const DOWNLOAD_SIDE = 512;
 const NEAREST = 8;
 
-/** How often a model's pixels are repeated in pictures to download. */
+/** How many times the model's pixels are repeated in a downloaded picture. */
 export function downloadScale(shape) {
   return Math.max(1, Math.min(16, Math.floor(DOWNLOAD_SIDE / Math.min(shape.width, shape.height))));
 }
 
-/** Short enough to be read in an address. */
+/** A random seed that is short enough to read in an address. */
 function newSeed() {
   return 1 + Math.floor(99999 * Math.random());
 }
 
-/** The picture in words, for those who do not see it. */
+/** The picture in words, for screen readers. */
 function description(components, model) {
   const words = model.factors.map((factor) => `${factor.name} ${factor.components[components[factor.name]]?.name ?? "?"}`);
   return `Generated picture: ${words.join(", ")}`;
@@ -31,7 +31,7 @@ function description(components, model) {
 export class Explore {
   constructor(store) {
     this.store = store;
-    this.cards = [];
+    this.panels = [];
     this.shown = null;
     this.pinned = null;
     this.pictures = new Newest((error) => {
@@ -56,8 +56,8 @@ export class Explore {
     this.model = model;
     this.shown = this.pinned = null;
     this.scale = downloadScale(model.shape);
-    this.cards = model.factors.map((factor) => new FactorCard(factor, atlases, this.#actions()));
-    replaceCards(byId("factors"), this.cards.map((card) => card.node));
+    this.panels = model.factors.map((factor) => new FactorPanel(factor, atlases, this.#actions()));
+    replacePanels(byId("factors"), this.panels.map((panel) => panel.node));
     this.combinations.setModel(model);
     show(byId("nearest"), hasNearest);
     show(byId("not-placed"), !model.placed);
@@ -75,7 +75,7 @@ export class Explore {
     };
   }
 
-  /** Draws a chosen component from now on, or chooses the one that was drawn. */
+  /** Switches a factor from a chosen component to a drawn one, or the other way round. */
   #toggleAny(picture, factor) {
     if (choiceOf(picture, factor.name).component !== null) return choose(picture, factor.name, null);
     const drawn = factor.components[this.#component(factor)];
@@ -121,20 +121,20 @@ export class Explore {
     byId("temperature").setAttribute("aria-valuetext", temperatureText(state.picture.temperature));
     byId("temperature-value").textContent = state.picture.temperature.toFixed(2);
     byId("smooth").setAttribute("aria-checked", String(state.smooth));
-    this.#updateCards(state.picture);
+    this.#updatePanels(state.picture);
     this.pictures.request((signal) => this.#draw(state, signal));
     this.combinations.update(state);
   }
 
-  #updateCards(picture) {
-    for (const card of this.cards) {
-      const choice = choiceOf(picture, card.factor.name);
-      const chosen = card.factor.components.findIndex((component) => component.name === choice.component);
-      card.update(choice, chosen >= 0 ? chosen : this.#component(card.factor));
+  #updatePanels(picture) {
+    for (const panel of this.panels) {
+      const choice = choiceOf(picture, panel.factor.name);
+      const chosen = panel.factor.components.findIndex((component) => component.name === choice.component);
+      panel.update(choice, chosen >= 0 ? chosen : this.#component(panel.factor));
     }
   }
 
-  /** Asks for the picture and the pinned one, as far as they are not there yet, and shows both. */
+  /** Requests the picture and the pinned one, unless they are known already, and shows both. */
   async #draw(state, signal) {
     const wanted = [state.picture, state.pinned].map((picture) => picture && { picture, key: pictureKey(picture, this.model) });
     const known = new Map([this.shown, this.pinned].filter(Boolean).map((result) => [result.key, result]));
@@ -152,7 +152,7 @@ export class Explore {
     byId("picture").setAttribute("aria-busy", "false");
     showCommand(byId("command"), shown.command);
     await this.#compare(state.smooth);
-    this.#updateCards(this.store.state.picture);
+    this.#updatePanels(this.store.state.picture);
     this.#showNearest();
     if (this.failed) announce("");
     this.failed = false;
@@ -168,7 +168,7 @@ export class Explore {
     byId("pinned-picture").alt = "Pinned. " + description(pinned.components, this.model);
     const rows = differences(pinned, shown, this.model).map((row) =>
       element("li", {}, element("strong", {}, row.name), ` ${row.before} → ${row.after}`));
-    if (rows.length === 0) rows.push(element("li", {}, "Both are the same. Change something."));
+    if (rows.length === 0) rows.push(element("li", {}, "No difference yet. Change something."));
     byId("difference-list").replaceChildren(...rows);
   }
 
@@ -184,7 +184,7 @@ export class Explore {
 
   #neighbour(image) {
     const labels = Object.entries(image.labels).map(([property, value]) => `${property} ${value}`).join(", ");
-    const alt = `Image ${image.index} of the data, ${labels || "without labels"}`;
+    const alt = `Image ${image.index} of the data set, ${labels || "without labels"}`;
     const picture = element("img", { src: "data:image/png;base64," + image.png, alt, title: alt });
     return element("figure", {}, picture, element("figcaption", {}, `distance ${image.distance.toFixed(2)}`));
   }

@@ -1,4 +1,4 @@
-// The controls of one factor: a switch where a named factor has two values, else a strip of its components
+// The controls of one factor: a switch for a named factor with two values, otherwise a strip of its components
 // with their mean pictures. The same controls choose what to draw and what to change in an encoded image.
 
 import { getAtlas, getDirections } from "./api.mjs";
@@ -7,7 +7,7 @@ import { LARGEST_OFFSET } from "./state.mjs";
 
 const MOST_DIRECTIONS = 6;
 
-/** How a component is called in sentences. */
+/** The name of a component in a sentence. */
 export function componentLabel(factor, component) {
   return factor.named ? component.name : `component ${component.name}`;
 }
@@ -16,7 +16,7 @@ function isBinary(factor) {
   return factor.named && factor.components.length === 2;
 }
 
-/** The mean pictures of all factors, fetched once for every version of the model. */
+/** The mean pictures of all factors, fetched once per version of the model. */
 export class Atlases {
   #atlases = new Map();
 
@@ -24,7 +24,7 @@ export class Atlases {
     this.model = model;
   }
 
-  /** Draws the mean picture of a component into a canvas, when it has come. */
+  /** Draws the mean picture of a component into a canvas once it has arrived. */
   async draw(canvas, factor, index) {
     if (!this.#atlases.has(factor.name)) this.#atlases.set(factor.name, getAtlas(factor.name, this.model.version));
     const { bitmap, columns, count } = await this.#atlases.get(factor.name);
@@ -43,7 +43,7 @@ export class Atlases {
   }
 }
 
-/** A bar that says how probable a component is. */
+/** A bar that shows the probability of a component. */
 function probabilityBar() {
   const bar = drawing("rect", { class: "bar-value", x: 0, y: 0, width: 0, height: 4 });
   const picture = drawing("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, bar);
@@ -92,7 +92,7 @@ class ValueSwitch {
   }
 }
 
-/** More values: radio buttons in a strip that scrolls sideways; arrow keys move the choice. */
+/** More values: radio buttons in a strip that scrolls sideways. Arrow keys move the choice. */
 class ComponentStrip {
   constructor(factor, atlases, choose) {
     this.factor = factor;
@@ -106,7 +106,7 @@ class ComponentStrip {
 
   #option(component, index, atlases) {
     const images = `${Math.round(component.images)} images`;
-    const dead = component.living ? "" : ", not alive";
+    const dead = component.living ? "" : ", dead";
     return element("button", {
       class: component.living ? "option" : "option dead", type: "button", role: "radio", "aria-checked": "false",
       tabindex: -1, title: `${componentLabel(this.factor, component)}: ${images}${dead}`,
@@ -140,20 +140,20 @@ class ComponentStrip {
     this.shown = selected;
   }
 
-  /** Only the strip scrolls; scrollIntoView would move the page too. */
+  /** Scrolls only the strip; scrollIntoView would scroll the page too. */
   #scrollTo(option) {
     const middle = option.offsetLeft - this.node.offsetLeft - (this.node.clientWidth - option.clientWidth) / 2;
     this.node.scrollLeft = middle;
   }
 }
 
-/** Sliders along the dimensions of the present component, those first that change the picture most. */
+/** Sliders along the dimensions of the current component, sorted by how much they change the picture. */
 class Directions {
   constructor(factor, onMove, onReset) {
     Object.assign(this, { factor, onMove, sliders: new Map(), loaded: null, offsets: new Map() });
     this.list = element("div", { class: "sliders" });
     this.summary = element("summary", {}, "Move within");
-    this.reset = element("button", { class: "quiet", type: "button", onclick: onReset }, "Back to the middle");
+    this.reset = element("button", { class: "quiet", type: "button", onclick: onReset }, "Reset the sliders");
     this.node = element("details", { class: "directions", ontoggle: () => this.#load() }, this.summary, this.list, this.reset);
   }
 
@@ -195,9 +195,9 @@ class Directions {
     const set = (value) => {
       input.value = String(value);
       output.textContent = (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(1);
-      input.setAttribute("aria-valuetext", `${value.toFixed(1)} deviations`);
+      input.setAttribute("aria-valuetext", `${value.toFixed(1)} standard deviations`);
     };
-    const effect = `One deviation changes a pixel by ${direction.effect.toFixed(1)} grey levels of 255`;
+    const effect = `One standard deviation changes a pixel by ${direction.effect.toFixed(1)} of 255 grey levels`;
     const label = element("span", { class: "slider-name", title: effect }, `direction ${rank + 1}`);
     this.sliders.set(direction.dimension, { node: element("label", { class: "slider" }, label, input, output), set });
     set(this.offsets.get(direction.dimension) ?? 0);
@@ -210,32 +210,32 @@ function small(name, symbol, title, onclick, attributes = {}) {
 }
 
 /**
- * The card of a factor that is drawn.
- * @param {{choose, any, hold, redraw, move, reset}} actions each takes the factor first
+ * The panel of a factor in the explore view.
+ * @param {{choose, any, hold, redraw, move, reset}} actions the first argument of each is the factor
  */
-export class FactorCard {
+export class FactorPanel {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
     this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
     this.directions = new Directions(factor,
       (dimension, value) => actions.move(factor, dimension, value), () => actions.reset(factor));
-    this.any = small("Any", "any", "Draw the value from the weights that were learned", () => actions.any(factor));
+    this.any = small("Any", "any", "Draw the value from the learned weights", () => actions.any(factor));
     this.hold = small("Hold", "hold", "Keep this factor when the picture is redrawn", () => actions.hold(factor));
-    this.redraw = small("Redraw", "redraw", "Draw this factor anew, and nothing else", () => actions.redraw(factor));
+    this.redraw = small("Redraw", "redraw", "Redraw this factor only", () => actions.redraw(factor));
     for (const button of [this.any, this.hold, this.redraw]) {
       button.setAttribute("aria-label", `${button.textContent}: ${factor.name}`);
     }
     this.note = element("span", { class: "note" });
     const heading = element("h3", {}, factor.name);
-    this.node = element("section", { class: isBinary(factor) ? "card binary" : "card", "aria-label": factor.name },
-      element("div", { class: "card-head" }, element("div", { class: "card-title" }, heading, this.note),
-        element("div", { class: "card-actions" }, this.any, this.hold, this.redraw)),
+    this.node = element("section", { class: isBinary(factor) ? "panel binary" : "panel", "aria-label": factor.name },
+      element("div", { class: "panel-head" }, element("div", { class: "panel-title" }, heading, this.note),
+        element("div", { class: "panel-actions" }, this.any, this.hold, this.redraw)),
       this.values.node, this.directions.node);
     this.node.dataset.factor = factor.name;
   }
 
-  /** @param {number} component that the picture has; -1 before there is one */
+  /** @param {number} component of the picture; -1 before there is a picture */
   update(choice, component) {
     const free = choice.component === null;
     this.values.update(component, free, null);
@@ -253,18 +253,17 @@ function factorNote(factor, choice, component) {
   return factor.named ? how : `${factor.components[component].name}, ${how}`;
 }
 
-/** The card of a factor of an encoded image: its probabilities, and what it is changed to. */
-export class CodeCard {
+/** The panel of a factor of an encoded image: the probabilities of its components, and the change to it. */
+export class CodePanel {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
     this.values = isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose);
     this.note = element("span", { class: "note" });
-    this.undo = small("As it was", "undo", "Take the change back", () => actions.undo(factor),
-      { "aria-label": `As it was: ${factor.name}` });
-    this.node = element("section", { class: isBinary(factor) ? "card binary" : "card", "aria-label": factor.name },
-      element("div", { class: "card-head" }, element("div", { class: "card-title" }, element("h3", {}, factor.name), this.note),
-        element("div", { class: "card-actions" }, this.undo)),
+    this.undo = small("Undo", "undo", "Undo this change", () => actions.undo(factor), { "aria-label": `Undo: ${factor.name}` });
+    this.node = element("section", { class: isBinary(factor) ? "panel binary" : "panel", "aria-label": factor.name },
+      element("div", { class: "panel-head" }, element("div", { class: "panel-title" }, element("h3", {}, factor.name), this.note),
+        element("div", { class: "panel-actions" }, this.undo)),
       this.values.node);
     this.node.dataset.factor = factor.name;
   }
@@ -272,7 +271,7 @@ export class CodeCard {
   /**
    * @param {number} original most likely component of the image
    * @param {number|null} changed component to change to
-   * @param {number[]|null} probabilities of all components; null where the image itself is not there
+   * @param {number[]|null} probabilities of all components; null if the image itself is not available
    */
   update(original, changed, probabilities) {
     this.values.update(changed ?? original, false, probabilities);

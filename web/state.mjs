@@ -1,24 +1,24 @@
-// What the page shows, as one value, and its way into the address and back. Everything here is pure: the
-// page, a shared address and the tests see the same rules. A state knows names only; `fitted` compares it
-// with the model that is served.
+// The state of the page as one value, and how it is written to the address and read back. Everything here is pure, so
+// the page, a shared address and the tests follow the same rules. A state only holds names; `fitted` checks them
+// against the served model.
 
 /**
  * What was chosen for one factor.
  * @typedef {object} Choice
- * @property {string|null} component  value's name or index as text; null draws it from the weights
- * @property {number|null} seed       null takes the seed of the picture
- * @property {boolean} held           redrawing the picture leaves it alone
- * @property {Map<number, number>} offsets  deviations by dimension of the factor's block
+ * @property {string|null} component  name of a value, or an index as text; null draws it from the weights
+ * @property {number|null} seed       null uses the seed of the picture
+ * @property {boolean} held           redrawing the picture does not change it
+ * @property {Map<number, number>} offsets  standard deviations by dimension of the factor's block
  */
 /**
  * A picture drawn from the prior.
  * @typedef {object} Picture
  * @property {number} seed
  * @property {number} temperature
- * @property {Map<string, Choice>} factors  factors that are not here are drawn
+ * @property {Map<string, Choice>} factors  factors without an entry are drawn
  */
 /**
- * An encoded image and what is to be changed in it.
+ * An encoded image and the changes to it.
  * @typedef {object} Upload
  * @property {number[]} z
  * @property {number[]} logVariance
@@ -31,14 +31,14 @@
  * @property {boolean} smooth
  * @property {Picture} picture
  * @property {Picture|null} pinned      the picture to compare with
- * @property {[string, string]|null} grid  factors of rows and columns of the combinations
+ * @property {[string, string]|null} grid  the factors in the rows and in the columns of the combinations
  * @property {Upload|null} upload
  */
 
 export const VIEWS = ["explore", "image", "training"];
 export const LARGEST_OFFSET = 4;
 const LARGEST_TEMPERATURE = 2;
-/** Below 1, at which rare draws come too: the first picture should show what is typical. */
+/** Below 1, because the first picture should be a typical one and at 1 rare draws occur too. */
 const FIRST_TEMPERATURE = 0.7;
 const RESERVED = new Set(["view", "seed", "t", "smooth", "pin", "grid", "z", "var", "edit", "keep"]);
 
@@ -77,17 +77,17 @@ function isFree(choice) {
   return choice.component === null && choice.seed === null && !choice.held && choice.offsets.size === 0;
 }
 
-/** Another component; the place within the old one means nothing in it. @returns {Picture} */
+/** Chooses another component. Offsets are dropped: they only have a meaning within the old one. @returns {Picture} */
 export function choose(picture, name, component) {
   return withChoice(picture, name, { component, offsets: new Map() });
 }
 
-/** Draws one factor anew: its place in the component, and the component where none was chosen. */
+/** Redraws one factor: its position within the component, and the component itself if none was chosen. */
 export function redrawFactor(picture, name, seed) {
   return withChoice(picture, name, { seed, offsets: new Map() });
 }
 
-/** Draws everything anew that is not held. @returns {Picture} */
+/** Redraws everything that is not held. @returns {Picture} */
 export function redrawAll(picture, seed) {
   const factors = new Map();
   for (const [name, choice] of picture.factors) {
@@ -99,24 +99,24 @@ export function redrawAll(picture, seed) {
   return { ...picture, seed, factors };
 }
 
-/** Holds a factor or lets it go; its seed is written down, so that the picture stays when others change. */
+/** Holds or releases a factor. Its seed is stored, so that it stays the same when other factors change. */
 export function toggleHold(picture, name) {
   const choice = choiceOf(picture, name);
   return withChoice(picture, name, { held: !choice.held, seed: choice.seed ?? picture.seed });
 }
 
 /** Moves one factor along one dimension. @returns {Picture} */
-export function move(picture, name, dimension, deviations) {
+export function move(picture, name, dimension, stddevs) {
   const offsets = new Map(choiceOf(picture, name).offsets);
-  if (deviations === 0) offsets.delete(dimension);
-  else offsets.set(dimension, deviations);
+  if (stddevs === 0) offsets.delete(dimension);
+  else offsets.set(dimension, stddevs);
   return withChoice(picture, name, { offsets });
 }
 
-// The address: `#seed=7&t=0.8&glasses=with&first=3@17!~2:1.5`. A factor's value reads component, @seed,
-// ! where it is held, ~dimension:deviations,... ; a factor called like one of the page's own keys has a dot before it.
+// The address: `#seed=7&t=0.8&glasses=with&first=3@17!~2:1.5`. The value of a factor is its component, @seed,
+// ! if it is held, then ~dimension:stddevs,... . A dot precedes a factor whose name is one of the page's own keys.
 
-/** Percent-encodes text so that it holds none of the signs that the address gives a meaning. */
+/** Percent-encodes text so that it contains none of the characters with a meaning in the address. */
 function escaped(text) {
   return encodeURIComponent(text).replace(/[!~*'()]/g, (sign) => "%" + sign.charCodeAt(0).toString(16).toUpperCase());
 }
@@ -138,7 +138,7 @@ function choiceText(choice) {
   return text;
 }
 
-/** @returns {Choice|null} null where the text is no choice */
+/** @returns {Choice|null} null if the text is not a choice */
 function readChoice(text) {
   const parts = /^([^@!~]*)(?:@(\d{1,16}))?(!)?(?:~([-\d.:,]+))?$/.exec(text);
   if (parts === null) return null;
@@ -166,7 +166,7 @@ function pictureParts(picture) {
   return parts;
 }
 
-/** @param {State} state @returns {string} the address's part behind #, without the # */
+/** @param {State} state @returns {string} the part of the address after #, without the # */
 export function toAddress(state) {
   const parts = pictureParts(state.picture);
   if (state.view !== "explore") parts.unshift(`view=${state.view}`);
@@ -183,7 +183,7 @@ export function toAddress(state) {
 }
 
 /**
- * Reads an address. What cannot be read is left out and named in `faults`, so that an old or mistyped
+ * Reads an address. Parts that cannot be read are skipped and listed in `faults`, so that an old or mistyped
  * address still shows a picture.
  * @param {string} address with or without #
  * @returns {{state: State, faults: string[]}}
@@ -198,7 +198,7 @@ export function fromAddress(address) {
   return { state, faults };
 }
 
-/** Reads `key=value&...`. @param {(key: string, value: string) => boolean} read @returns {string[]} what it refused */
+/** Reads `key=value&...`. @param {(key: string, value: string) => boolean} read @returns {string[]} the rejected parts */
 function readParts(text, read) {
   return text.split("&").filter((part) => {
     if (part === "") return false;
@@ -206,7 +206,7 @@ function readParts(text, read) {
     try {
       return !(cut < 0 ? read(part, "") : read(part.slice(0, cut), part.slice(cut + 1)));
     } catch {
-      return true; // a percent sign that encodes nothing
+      return true; // an invalid percent encoding
     }
   });
 }
@@ -264,7 +264,7 @@ function readPicturePart(picture, key, value) {
   return true;
 }
 
-/** Numbers as base64 of their 32-bit floats, little end first, with the alphabet that addresses allow. */
+/** Numbers as base64 of little-endian 32-bit floats, in the URL-safe alphabet. */
 export function packed(numbers) {
   const bytes = new DataView(new ArrayBuffer(4 * numbers.length));
   numbers.forEach((number, index) => bytes.setFloat32(4 * index, number, true));
@@ -282,9 +282,9 @@ export function unpacked(text) {
   return numbers.every(Number.isFinite) ? numbers : null;
 }
 
-// Against a model
+// Checks against a model
 
-/** @returns {number} index of a component by the text that a state holds; -1 where there is none */
+/** @returns {number} index of the component that a text in a state names; -1 if there is none */
 export function componentIndex(factor, text) {
   const byName = factor.components.findIndex((component) => component.name === text);
   if (byName >= 0 || !/^\d+$/.test(text)) return byName;
@@ -292,7 +292,7 @@ export function componentIndex(factor, text) {
 }
 
 /**
- * The state without what this model does not have.
+ * The state without the factors and components that this model does not have.
  * @returns {{state: State, faults: string[]}}
  */
 export function fitted(state, model) {
@@ -318,7 +318,7 @@ export function fitted(state, model) {
   if (state.grid && (state.grid[0] === state.grid[1] || !state.grid.every((name) => known(name, null)))) next.grid = null;
   if (state.upload) {
     if (state.upload.z.length !== model.latents) {
-      faults.add(`an image's code of ${state.upload.z.length} numbers, where this model has ${model.latents}`);
+      faults.add(`a latent vector of ${state.upload.z.length} numbers (this model has ${model.latents})`);
       next.upload = null;
     } else {
       const changes = new Map([...state.upload.changes].filter(([name, component]) => known(name, component)));
@@ -328,7 +328,7 @@ export function fitted(state, model) {
   return { state: next, faults: [...faults] };
 }
 
-/** A picture as `generate` takes it. Components go as indices: a value may be called "draw". */
+/** A picture as a request to `generate`. Components are sent as indices, because a value may be named "draw". */
 export function toRequest(picture, model) {
   const factors = [];
   for (const factor of model.factors) {
@@ -338,21 +338,21 @@ export function toRequest(picture, model) {
     if (choice.component !== null) entry.component = componentIndex(factor, choice.component);
     if (choice.seed !== null) entry.seed = choice.seed;
     if (choice.offsets.size > 0) {
-      entry.offsets = [...choice.offsets].map(([dimension, deviations]) => ({ dimension, deviations }));
+      entry.offsets = [...choice.offsets].map(([dimension, stddevs]) => ({ dimension, stddevs }));
     }
     factors.push([factor.name, entry]);
   }
   return { seed: picture.seed, temperature: picture.temperature, factors: Object.fromEntries(factors) };
 }
 
-/** Two pictures' states that make the same pixels have the same key; a model that was read anew makes others. */
+/** States that give the same pixels have the same key. A reloaded model gives other pixels. */
 export function pictureKey(picture, model) {
   return JSON.stringify([model.version, toRequest(picture, model)]);
 }
 
 /**
- * Where two pictures differ, factor by factor.
- * @param {{picture: Picture, components: Record<string, number>}} before and after: state and what was drawn
+ * The differences between two pictures, factor by factor.
+ * @param {{picture: Picture, components: Record<string, number>}} before state and drawn components; `after` likewise
  * @returns {{name: string, before: string, after: string}[]}
  */
 export function differences(before, after, model) {
@@ -363,14 +363,14 @@ export function differences(before, after, model) {
   for (const factor of model.factors) {
     const [from, to] = [before, after].map((side) => factor.components[side.components[factor.name]]?.name ?? "?");
     if (from !== to) rows.push({ name: factor.name, before: from, after: to });
-    else if (placeOf(before.picture, factor.name) !== placeOf(after.picture, factor.name)) {
-      rows.push({ name: factor.name, before: from, after: `${to}, another place within` });
+    else if (positionOf(before.picture, factor.name) !== positionOf(after.picture, factor.name)) {
+      rows.push({ name: factor.name, before: from, after: `${to}, another position within it` });
     }
   }
   return rows;
 }
 
-function placeOf(picture, name) {
+function positionOf(picture, name) {
   const choice = choiceOf(picture, name);
   const offsets = [...choice.offsets].sort((a, b) => a[0] - b[0]);
   return JSON.stringify([choice.seed ?? picture.seed, offsets]);

@@ -1,5 +1,5 @@
-// The third view: a training run while it runs, from its folder alone. The page asks for the lines of
-// metrics that it has not got, as long as the view is looked at and the run is not finished.
+// The third view: a training run while it runs, read from its folder alone. The page requests new lines of metrics
+// while the view is visible and the run is not finished.
 
 import { Newest, decode, generate, getMetrics } from "./api.mjs";
 import { Chart, shortNumber } from "./curves.mjs";
@@ -9,7 +9,7 @@ const INTERVAL = 2000;
 const SAMPLES = 24;
 const PHASES = { pretrain: "1 networks", initialise: "2 mixtures", joint: "3 joint" };
 
-/** Records of all phases on one axis of steps, but for lines that could not be read. @returns {{records: object[], phases: object[]}} */
+/** Puts the records of all phases on one axis of steps; skips unreadable lines. @returns {{records: object[], phases: object[]}} */
 export function onOneAxis(records) {
   const phases = [];
   const placed = records.filter((record) => Number.isFinite(record.step)).map((record) => {
@@ -26,7 +26,7 @@ export function onOneAxis(records) {
   return { records: placed, phases };
 }
 
-/** Numbers of a standard normal distribution, the same ones for a seed. */
+/** Standard normal numbers; the same seed gives the same numbers. */
 export function standardNormal(count, seed) {
   let word = seed >>> 0;
   const uniform = () => {
@@ -44,12 +44,12 @@ export class TrainingView {
     this.records = [];
     this.samples = new Newest(report);
     this.charts = {
-      elbo: new Chart("Bound", "nats an image, higher is better"),
-      reconstruction: new Chart("Reconstruction", "nats an image"),
-      kl: new Chart("KL terms", "nats an image, what the code costs"),
-      living: new Chart("Living components", "that hold more than one image", true),
+      elbo: new Chart("Bound", "nats per image, higher is better"),
+      reconstruction: new Chart("Reconstruction", "nats per image"),
+      kl: new Chart("KL terms", "nats per image, the cost of the code"),
+      living: new Chart("Living components", "with more than one image", true),
       perplexity: new Chart("Perplexity", "components in use, by weight"),
-      factors: new Chart("KL[z] by factor", "nats an image, what each factor tells"),
+      factors: new Chart("KL[z] by factor", "nats per image, information in each factor"),
     };
     byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
     document.addEventListener("visibilitychange", () => this.update(store.state));
@@ -74,7 +74,7 @@ export class TrainingView {
   }
 
   async #poll() {
-    this.polling = true; // asked, and not answered yet
+    this.polling = true; // a request is under way
     try {
       let metrics;
       do {
@@ -128,7 +128,7 @@ export class TrainingView {
     byId("living-rows").replaceChildren(...rows);
   }
 
-  /** Draws of the prior; before components are placed, what the networks make of standard normal numbers. */
+  /** Samples from the prior; before the components are initialised, decoded standard normal vectors. */
   #showSamples(seed) {
     const model = this.model;
     if (!model) return;
@@ -140,13 +140,13 @@ export class TrainingView {
         : await decode(seeds.map((one) => standardNormal(model.latents, one)), 1, signal);
       byId("samples").replaceChildren(...images.map((image, index) =>
         element("img", { src: "data:image/png;base64," + image.png, alt: `Sample ${index + 1}` })));
-      byId("samples-note").textContent = model.placed ? "Fresh samples of the model as it is now"
-        : "The mixtures are not placed yet: decoded standard normal numbers";
+      byId("samples-note").textContent = model.placed ? "New samples from the current model"
+        : "The mixtures are not initialised yet: these are decoded standard normal vectors";
     });
   }
 }
 
-/** The share of all steps that are done. */
+/** The share of all steps that is done. */
 export function progress({ state, phase, step, phase_steps: steps = {} }) {
   if (state === "finished") return 1;
   const names = Object.keys(PHASES);
@@ -155,7 +155,7 @@ export function progress({ state, phase, step, phase_steps: steps = {} }) {
   return all > 0 && phase ? Math.min(1, (before + step) / all) : 0;
 }
 
-/** How the training stands, in words. */
+/** The state of the training in words. */
 export function sentence({ state, phase, step, phase_steps: steps }) {
   const of = steps?.[phase] > step ? ` of ${steps[phase]}` : "";
   const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}${of}` : "";

@@ -1,21 +1,21 @@
-// The second view: an image of the user's own, what the model sees in it, and the same image with other
-// components. The address holds the image's code, never the image.
+// The second view: the user's own image, its code, and the same image with other components. The address holds the
+// image's code, never the image.
 
 import { Newest, edit, encode } from "./api.mjs";
-import { announce, byId, copy, download, element, fileName, replaceCards, report, show, showCommand, showPicture } from "./dom.mjs";
+import { announce, byId, copy, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
 import { downloadScale } from "./explore.mjs";
-import { CodeCard } from "./factors.mjs";
+import { CodePanel } from "./factors.mjs";
 import { componentIndex } from "./state.mjs";
 
-/** Longest side of images that the browser has to convert before they are sent. */
+/** Longest side of an image that the browser converts before it is sent. */
 const LONGEST_SIDE = 1024;
-const RESTORED = "Restored from the address, which holds the image's code and not the image: "
-  + "choose the image again to see it and its probabilities.";
+const RESTORED = "Restored from the address, which holds the image's code but not the image. "
+  + "Choose the image again to see it and its probabilities.";
 
 export class UploadView {
   constructor(store) {
     this.store = store;
-    this.cards = [];
+    this.panels = [];
     this.encoded = null;
     this.edits = new Newest(report);
     this.uploads = new Newest(report);
@@ -55,8 +55,8 @@ export class UploadView {
     this.scale = downloadScale(model.shape);
     this.original = null;
     const actions = { choose: (factor, index) => this.#choose(factor, index), undo: (factor) => this.#choose(factor, null) };
-    this.cards = model.factors.map((factor) => new CodeCard(factor, atlases, actions));
-    replaceCards(byId("code"), this.cards.map((card) => card.node));
+    this.panels = model.factors.map((factor) => new CodePanel(factor, atlases, actions));
+    replacePanels(byId("code"), this.panels.map((panel) => panel.node));
     const { upload } = this.store.state;
     if (upload && this.#encodedOf(upload)) this.#encode(this.file, true);
   }
@@ -66,7 +66,7 @@ export class UploadView {
     this.#encode(files[0]);
   }
 
-  /** @param {boolean} again by a model that was read anew: the changes and the view stay as they are */
+  /** @param {boolean} again the model was reloaded: the changes and the view stay as they are */
   #encode(file, again = false) {
     this.uploads.request(async (signal) => {
       if (!again) announce("Encoding the image …");
@@ -86,7 +86,7 @@ export class UploadView {
     });
   }
 
-  /** The file itself where the server can read it; else what the browser makes of it. */
+  /** The file itself if the server can read it, otherwise a PNG that the browser makes from it. */
   async #sendable(file) {
     const readable = ["image/png", "image/jpeg"].includes(file.type);
     if (readable && file.size <= this.limits.image_bytes) return file;
@@ -128,22 +128,22 @@ export class UploadView {
     if (upload === null) return;
     byId("keep-offset").setAttribute("aria-checked", String(upload.keepOffset));
     show(byId("undo-all"), upload.changes.size > 0);
-    if (this.original) this.#updateCards(upload);
+    if (this.original) this.#updatePanels(upload);
     this.edits.request((signal) => this.#draw(state, signal));
   }
 
-  /** What was encoded last is only shown with the code that it gave. */
+  /** The last encoded image, if the state still holds its code. */
   #encodedOf(upload) {
     const same = this.encoded?.z.every((number, index) => Math.fround(number) === Math.fround(upload.z[index]));
     return same ? this.encoded : null;
   }
 
-  #updateCards(upload) {
+  #updatePanels(upload) {
     const encoded = this.#encodedOf(upload);
-    this.cards.forEach((card, index) => {
-      const name = card.factor.name;
-      const changed = upload.changes.has(name) ? componentIndex(card.factor, upload.changes.get(name)) : null;
-      card.update(this.original[name], changed, encoded?.factors[index].probabilities ?? null);
+    this.panels.forEach((panel, index) => {
+      const name = panel.factor.name;
+      const changed = upload.changes.has(name) ? componentIndex(panel.factor, upload.changes.get(name)) : null;
+      panel.update(this.original[name], changed, encoded?.factors[index].probabilities ?? null);
     });
   }
 
@@ -163,9 +163,9 @@ export class UploadView {
     if (encoded) await showPicture(byId("input"), encoded.input, this.scale, state.smooth);
     await showPicture(byId("reconstruction"), images[0].png, this.scale, state.smooth);
     await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);
-    byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed yet"
+    byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed"
       : "The image with " + [...upload.changes].map(([name, component]) => `${name} ${component}`).join(", ");
     showCommand(byId("edited-command"), images[1].command);
-    this.#updateCards(this.store.state.upload ?? upload);
+    this.#updatePanels(this.store.state.upload ?? upload);
   }
 }

@@ -1,4 +1,4 @@
-// Which processor computes, as a user asks for it.
+// The device to compute on, chosen by name.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ struct Device;
 
 namespace facet {
 
-/// "cpu", "cuda", or "auto" for the GPU where there is one. An Error for "cuda" where there is
-/// none.
+/// "cpu", "cuda", or "auto": the GPU if there is one, otherwise the CPU. Throws an Error for "cuda"
+/// without a GPU.
 c10::Device choose_device(const std::string& text);
 
 }  // namespace facet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,14 @@ std::string to_string(const Fault& fault) {
     text += (fault.found.empty() ? "expected " : ", expected ") + fault.expected;
   if (!fault.cause.empty()) text += fmt::format(" ({})", fault.cause);
   return text;
+}
+
+void Attempt::fail(std::string found, std::string expected, std::string cause) const {
+  throw Error({.doing = doing,
+               .object = object,
+               .found = std::move(found),
+               .expected = std::move(expected),
+               .cause = std::move(cause)});
 }
 
 namespace {

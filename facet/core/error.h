@@ -29,6 +29,18 @@ class Error : public std::runtime_error {
   explicit Error(const Fault& fault) : std::runtime_error(to_string(fault)) {}
 };
 
+/// What is being done, on what: the part of a message that the checks of one place share.
+///   const Attempt reading{"reading a pack", path};
+///   if (count == 0) reading.fail("no image", "at least one");
+struct Attempt {
+  std::string doing;
+  std::string object = {};
+
+  /// Throws the Error with the rest of the message.
+  [[noreturn]] void fail(std::string found, std::string expected = {},
+                         std::string cause = {}) const;
+};
+
 /// The candidates closest in spelling to `word`, nearest first, at most three; for "did you mean".
 std::vector<std::string> near_matches(std::string_view word,
                                       const std::vector<std::string>& candidates);

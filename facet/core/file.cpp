@@ -62,7 +62,7 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
   close(descriptor_);
   descriptor_ = -1;
-  // The rename itself must survive a power cut: flush the folder too, where the file system can.
+  // The rename itself must survive a power failure: the folder is flushed too, if possible.
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       folder_descriptor >= 0) {
@@ -107,16 +107,16 @@ std::string read_maybe_gzip(const fs::path& path, const std::string& doing) {
     stream.avail_out = static_cast<uInt>(chunk.size());
     status = inflate(&stream, Z_NO_FLUSH);
     plain.append(chunk.data(), chunk.size() - stream.avail_out);
-    // Files made by concatenation hold several gzip members; they unpack to one text.
+    // Concatenated gzip files have several members; they decompress to one text.
     if (status == Z_STREAM_END && stream.avail_in > 0) status = inflateReset(&stream);
   }
   inflateEnd(&stream);
   if (status != Z_STREAM_END)
     throw Error({.doing = doing,
                  .object = path.string(),
-                 .found = fmt::format("a gzip stream that breaks off after {} unpacked bytes",
+                 .found = fmt::format("a gzip stream that breaks off after {} decompressed bytes",
                                       plain.size()),
-                 .expected = "a whole gzip file",
+                 .expected = "a complete gzip file",
                  .cause = "was the download cut short?"});
   return plain;
 }
@@ -139,7 +139,8 @@ MappedFile::MappedFile(const fs::path& path, const std::string& doing) {
     void* address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (address == MAP_FAILED) {
       close(descriptor);
-      throw Error({.doing = doing, .object = path.string(), .found = "a file that mmap refuses"});
+      throw Error(
+          {.doing = doing, .object = path.string(), .found = "a file that mmap cannot map"});
     }
     data_ = static_cast<const std::byte*>(address);
   }

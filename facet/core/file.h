@@ -1,5 +1,6 @@
 // Files: whole reads, read-only mappings, and writes that either happen completely or not at all.
-// A reader never sees a half-written file, and a full disk or a killed process costs no old file.
+// A reader never sees a half-written file, and a full disk or a killed process leaves the old file
+// in place.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace facet {
 
-/// Writes to a temporary file beside `path` that takes its place in commit(); without commit() the
-/// destructor removes it and `path` stays as it was.
+/// Writes to a temporary file beside `path`; commit() renames it to `path`. Without commit() the
+/// destructor removes the temporary file and `path` stays as it was.
 class AtomicFile {
  public:
-  /// `doing` opens the error messages: "saving a model".
+  /// Error messages begin with `doing`, such as "saving a model".
   AtomicFile(std::filesystem::path path, std::string doing);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -36,14 +37,14 @@ class AtomicFile {
 /// AtomicFile in one call.
 void write_text(const std::filesystem::path& path, std::string_view text, const std::string& doing);
 
-/// The whole file; an Error that opens with `doing` where it cannot be read.
+/// The whole file. Throws an Error that begins with `doing` if it cannot be read.
 std::string read_text(const std::filesystem::path& path, const std::string& doing);
 
-/// The whole file, unpacked when it is gzip; an Error where the gzip stream is damaged or cut
+/// The whole file, decompressed if it is gzip. Throws an Error if the gzip stream is damaged or cut
 /// short.
 std::string read_maybe_gzip(const std::filesystem::path& path, const std::string& doing);
 
-/// A read-only view of a file's bytes that are paged in on use.
+/// A read-only view of a file's bytes, which are paged in on use.
 class MappedFile {
  public:
   MappedFile(const std::filesystem::path& path, const std::string& doing);

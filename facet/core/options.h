@@ -5,6 +5,7 @@
 //   struct AdamOptions {
 //     double beta1 = 0.9;
 //     void visit(OptionVisitor& visitor) {
+//       visitor.renamed("decay", "beta1");
 //       visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 1));
 //     }
 //   };
@@ -15,23 +16,32 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace facet {
 
+/// Only declared here; .cpp files that look into it include facet/core/json.h.
 using Json = nlohmann::ordered_json;
+
+/// A word that configs once had, and the one that stands for it now.
+struct Renamed {
+  std::string old_name, new_name;
+};
 
 /// What values an option may take; the reader refuses others.
 struct Constraint {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices;  ///< for text: the allowed words; empty allows any
+  std::vector<std::string> choices = {};  ///< for text: the allowed words; empty allows any
+  std::vector<Renamed> renamed = {};      ///< choices that have another name now
 };
 Constraint at_least(double minimum);
 Constraint between(double minimum, double maximum);
-Constraint one_of(std::vector<std::string> choices);
+/// one_of({"mixture", "point_mass"}, {{"points", "point_mass"}}): 'points' is the old name.
+Constraint one_of(std::vector<std::string> choices, std::vector<Renamed> renamed = {});
 
 class OptionVisitor;
 template <class T>
@@ -46,15 +56,12 @@ class OptionVisitor {
   using Text = std::string;
   using Integers = std::vector<int64_t>;
   using Texts = std::vector<std::string>;
+  using Value = std::variant<bool*, int64_t*, double*, Text*, Integers*, Texts*>;
 
-  void option(const char* name, bool& value, const char* help) {
-    visit_value(name, value, help, {});
-  }
   template <class T>
-  requires std::same_as<T, int64_t> || std::same_as<T, double> || std::same_as<T, Text> ||
-      std::same_as<T, Integers> || std::same_as<T, Texts>
+  requires std::constructible_from<Value, T*>
   void option(const char* name, T& value, const char* help, const Constraint& constraint = {}) {
-    visit_value(name, value, help, constraint);
+    visit_value(name, &value, help, constraint);
   }
   template <OptionGroup T>
   void option(const char* name, T& group, const char* help) {
@@ -73,21 +80,32 @@ class OptionVisitor {
     }
     end_list();
   }
+  /// The option or group `new_name` of this struct was once called `old_name`. Stands before the
+  /// option itself.
+  virtual void renamed(const char* /*old_name*/, const char* /*new_name*/) {}
 
  protected:
-  virtual void visit_value(const char* name, bool&, const char* help, const Constraint&) = 0;
-  virtual void visit_value(const char* name, int64_t&, const char* help, const Constraint&) = 0;
-  virtual void visit_value(const char* name, double&, const char* help, const Constraint&) = 0;
-  virtual void visit_value(const char* name, Text&, const char* help, const Constraint&) = 0;
-  virtual void visit_value(const char* name, Integers&, const char* help, const Constraint&) = 0;
-  virtual void visit_value(const char* name, Texts&, const char* help, const Constraint&) = 0;
+  virtual void visit_value(const char* name, Value value, const char* help, const Constraint&) = 0;
   /// False leaves the group out.
   virtual bool begin_group(const char* name, const char* help) = 0;
   virtual void end_group() = 0;
   /// The number of elements that the list is to have.
   virtual size_t begin_list(const char* name, size_t size, const char* help) = 0;
+  /// Ends with end_group().
   virtual void begin_element(size_t index) = 0;
   virtual void end_list() = 0;
+};
+
+/// A copy of any struct of options: visit() is for reading and writing alike and may change it.
+class AnyOptions {
+ public:
+  template <OptionGroup T>
+  AnyOptions(const T& options)
+      : visit_([copy = options](OptionVisitor& visitor) mutable { copy.visit(visitor); }) {}
+  void show_to(OptionVisitor& visitor) const { visit_(visitor); }
+
+ private:
+  std::function<void(OptionVisitor&)> visit_;
 };
 
 /// One line of the reference: "train.adam.beta1", "number", "0.9", "at least 0", "Decay of ...".
@@ -102,32 +120,33 @@ Json parse_config(const std::string& text, const std::string& object);
 /// option has are found by read_options afterwards; elements of a list must exist.
 void apply_setting(Json& config, const std::string& setting);
 
+/// What to do about old names of options and of choices. A config that a user wrote is to be mended
+/// by the user; files that the program once wrote itself must stay readable. To apply settings to
+/// such a file, apply them to what write_options makes of the options read from it.
+enum class OldNames { refuse, accept };
+
 namespace detail {
-void read_options(const Json& config, const std::string& object,
+void read_options(const Json& config, const std::string& object, OldNames old_names,
                   const std::function<void(OptionVisitor&)>& visit);
-Json write_options(const std::function<void(OptionVisitor&)>& visit);
-std::vector<OptionDescription> describe_options(const std::function<void(OptionVisitor&)>& visit);
+std::vector<OptionDescription> describe_options(const AnyOptions& defaults);
 }  // namespace detail
 
 /// Fills `options` from `config`: absent keys keep their defaults; unknown keys, wrong types and
 /// values out of range are Errors that name the key. `object` is the file's name, for messages.
 template <OptionGroup T>
-void read_options(T& options, const Json& config, const std::string& object) {
-  detail::read_options(config, object, [&](OptionVisitor& visitor) { options.visit(visitor); });
+void read_options(T& options, const Json& config, const std::string& object,
+                  OldNames old_names = OldNames::refuse) {
+  detail::read_options(config, object, old_names,
+                       [&](OptionVisitor& visitor) { options.visit(visitor); });
 }
 
 /// All options with their values, in the order of declaration.
-template <OptionGroup T>
-Json write_options(const T& options) {
-  T copy = options;  // visit() is for reading and writing alike, so it takes a mutable struct
-  return detail::write_options([&](OptionVisitor& visitor) { copy.visit(visitor); });
-}
+Json write_options(const AnyOptions& options);
 
 /// The reference: every option with its default. A list is described by one default element.
 template <OptionGroup T>
 std::vector<OptionDescription> describe_options() {
-  T defaults;
-  return detail::describe_options([&](OptionVisitor& visitor) { defaults.visit(visitor); });
+  return detail::describe_options(T());
 }
 
 }  // namespace facet

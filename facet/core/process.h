@@ -1,5 +1,5 @@
-// What holds for the whole process: settings of LibTorch that a program makes once, at its start,
-// and what LibTorch's exceptions say.
+// Settings of LibTorch for the whole process, which a program makes once at its start, and the
+// messages of LibTorch's exceptions.
 #pragma once
 
 #include <exception>
@@ -7,14 +7,16 @@
 
 namespace facet {
 
-/// Computes with one thread for every processor, unless OMP_NUM_THREADS says otherwise.
+/// Computes with one thread per processor unless OMP_NUM_THREADS is set. By default LibTorch counts
+/// physical cores, which is one on machines (often virtual ones) that report all their processors
+/// as threads of one core.
 void use_all_processors();
 
-/// LibTorch's convolutions on a GPU compute in float32, which is what train.precision fp32 says,
-/// and not in TF32.
+/// Makes LibTorch's convolutions on a GPU compute in float32, as train.precision fp32 promises, and
+/// not in TF32.
 void use_float32_convolutions();
 
-/// An exception of LibTorch or of the standard library in one line.
+/// An exception of LibTorch or of the standard library as one line.
 struct LibraryFailure {
   std::string line;
   bool out_of_memory = false;

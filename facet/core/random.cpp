@@ -39,8 +39,8 @@ Key Key::at(const torch::Tensor& counter) const {
 
 torch::Generator Key::generator(torch::Device device) const {
   if (counter_.defined())
-    throw std::logic_error("a generator is made on the host, a key's counter is on the GPU");
-  // Not a clone on the CPU: LibTorch never frees those, and 2.5 kB a draw adds up over a run.
+    throw std::logic_error("a generator is made on the host, but the key's counter is on the GPU");
+  // Not a clone on the CPU: LibTorch never frees those, and 2.5 kB per draw add up over a run.
   if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(state_);
   torch::Generator generator = at::globalContext().defaultGenerator(device).clone();
   generator.set_current_seed(state_);

@@ -1,6 +1,6 @@
-// Random numbers without hidden state. A key is a value; what is drawn with it is a pure function
-// of the key, so that step 1000 of a run draws the same numbers whether or not the run was stopped
-// and resumed before it, and nothing about random numbers has to be saved.
+// Random numbers without hidden state. A key is a value, and every draw is a pure function of its
+// key: step 1000 of a run draws the same numbers whether or not the run was stopped and resumed
+// before it, and no generator state has to be saved.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ class Key {
  public:
   explicit Key(uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15ULL)) {}
 
-  /// A key for one purpose: key.fold("noise"), or for one step: key.fold(step).
+  /// A key for one step, key.fold(step), or for one purpose, key.fold("noise").
   Key fold(uint64_t number) const {
     Key key(state_ ^ mix(number + 0x632be59bd9b4e019ULL));
     key.counter_ = counter_;
     return key;
   }
   Key fold(std::string_view purpose) const;
-  /// A key for the step that `counter` (int64, one number) counts. Where our kernels draw, they
-  /// read the counter on the GPU each time they run, so that a captured step draws anew; elsewhere
-  /// it is read here, and the key is fold(counter).
+  /// A key for the step whose number is in `counter`, an int64 scalar. On a GPU with our kernels the
+  /// draws read the counter each time they run, so that a captured graph draws new numbers at every
+  /// replay. Elsewhere the counter is read here, and the key is fold(counter).
   Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }
-  /// The number on a GPU that draws also depend on; undefined without one.
+  /// The step number on the GPU that draws also depend on; undefined if there is none.
   const torch::Tensor& counter() const { return counter_; }
 
-  /// A generator on `device` whose numbers depend on nothing but this key, which has no counter.
+  /// A generator on `device` seeded by this key, which must have no counter.
   torch::Generator generator(torch::Device device = torch::kCPU) const;
 
  private:
-  /// splitmix64's finaliser: every bit of the result depends on every bit of the number.
+  /// splitmix64's finalizer: every bit of the result depends on every bit of `x`.
   static constexpr uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;

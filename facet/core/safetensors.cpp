@@ -12,6 +12,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -31,9 +32,9 @@ constexpr TypeName type_names[] = {
     {"I64", kInt64},   {"I32", kInt32},        {"I16", kInt16},   {"I8", kInt8},
     {"U8", kUInt8},    {"BOOL", torch::kBool},
 };
-/// Headers above this are refused, as the format's own reader does.
+/// Larger headers are refused, as in the reference implementation of the format.
 constexpr uint64_t largest_header = 100'000'000;
-/// Printing an entry recurses into it; a header needs three levels.
+/// A header needs three levels. The limit bounds the recursion when an entry is printed.
 constexpr int deepest_nesting = 16;
 constexpr uint64_t most_elements = std::numeric_limits<int64_t>::max();
 
@@ -58,7 +59,7 @@ const char* type_name(torch::ScalarType type) {
   return c10::toString(type);
 }
 
-/// Checks one header entry against the bytes that are there and makes a view of them.
+/// Checks one header entry against the size of the file and makes a view of the tensor's bytes.
 torch::Tensor view_of(const Json& entry, const std::string& name, const std::byte* bytes,
                       uint64_t size, const std::shared_ptr<MappedFile>& file,
                       const Source& source) {
@@ -74,7 +75,7 @@ torch::Tensor view_of(const Json& entry, const std::string& name, const std::byt
   if (type == nullptr) source.fail(what + "of type " + dtype.dump(), "F32, F64, U8, I32, ...");
 
   std::vector<int64_t> shape;
-  uint64_t count = 1, stride = 1;  // `stride` leaves zeros out: it must be a number too
+  uint64_t count = 1, stride = 1;  // `stride` skips zeros: strides of empty tensors must fit too
   if (!shape_json.is_array()) source.fail(what + "with shape " + shape_json.dump(), "a list");
   for (const Json& extent : shape_json) {
     if (!extent.is_number_unsigned() || extent.get<uint64_t>() > (uint64_t{1} << 62))
@@ -84,7 +85,7 @@ torch::Tensor view_of(const Json& entry, const std::string& name, const std::byt
     count = side == 0 ? 0 : count * side;
     if (__builtin_mul_overflow(stride, std::max<uint64_t>(1, side), &stride) ||
         stride > most_elements)
-      source.fail(what + "with a shape too large to exist", "a smaller one");
+      source.fail(what + "with a shape that overflows", "a smaller one");
   }
   const auto element = static_cast<uint64_t>(c10::elementSize(type->type));
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
@@ -97,7 +98,7 @@ torch::Tensor view_of(const Json& entry, const std::string& name, const std::byt
   if (count > size || end - begin != count * element)
     source.fail(fmt::format("{}of shape {} in {} bytes", what, shape_text(shape), end - begin),
                 fmt::format("{} bytes", count * element));
-  // Some writers do not align; LibTorch needs elements on their natural boundary.
+  // Some writers do not align tensors; LibTorch needs elements on their natural boundary.
   const std::byte* address = bytes + begin;
   const auto options = torch::TensorOptions().dtype(type->type);
   if (count == 0) return torch::empty(shape, options);
@@ -153,31 +154,31 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
   };
   const Json header =
       Json::parse(text, text + header_size, check_depth, /*allow_exceptions=*/false);
-  if (!header.is_object()) source.fail("a header that is no JSON object", "one");
+  if (!header.is_object()) source.fail("a header that is not a JSON object", "one");
 
   TensorFile result;
   const std::byte* bytes = file->data() + 8 + header_size;
   const uint64_t size = file->size() - 8 - header_size;
-  std::vector<std::pair<uint64_t, uint64_t>> stretches;  // from and to which byte each tensor lies
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // begin and end of every tensor's bytes
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      if (!entry.is_object()) source.fail("metadata that is no JSON object", "one");
+      if (!entry.is_object()) source.fail("metadata that is not a JSON object", "one");
       for (const auto& [key, value] : entry.items()) {
-        if (!value.is_string()) source.fail("metadata '" + key + "' that is no text", "text");
+        if (!value.is_string()) source.fail("metadata '" + key + "' that is not text", "text");
         result.metadata[key] = value.get<std::string>();
       }
     } else {
       result.tensors[name] = view_of(entry, name, bytes, size, file, source);
       const Json& offsets = entry["data_offsets"];
-      stretches.emplace_back(offsets[0].get<uint64_t>(), offsets[1].get<uint64_t>());
+      ranges.emplace_back(offsets[0].get<uint64_t>(), offsets[1].get<uint64_t>());
     }
   }
-  std::sort(stretches.begin(), stretches.end());
+  std::sort(ranges.begin(), ranges.end());
   uint64_t used = 0;
-  for (const auto& [begin, end] : stretches) {
+  for (const auto& [begin, end] : ranges) {
     if (begin != used)
       source.fail(fmt::format("a tensor at byte {} after one that ends at {}", begin, used),
-                  "tensors that follow each other");
+                  "tensors without gaps or overlaps");
     used = end;
   }
   if (used != size)
@@ -204,7 +205,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
                    .object = path.string(),
                    .found = fmt::format("tensor '{}' of type {}", name,
                                         c10::toString(tensor.scalar_type())),
-                   .expected = "a type that the format has"});
+                   .expected = "a type that safetensors files can hold"});
     plain.push_back(tensor.detach().to(torch::kCPU).contiguous());
     const uint64_t size = plain.back().nbytes();
     header[name] = {{"dtype", type_name(tensor.scalar_type())},

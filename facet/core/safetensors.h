@@ -1,6 +1,7 @@
 // The safetensors format: named tensors with a JSON header, safe to open, readable from every
-// language, and mapped into memory without copying. Models, packs and training states are such
-// files. Layout: 8 bytes little-endian header length, the JSON header, then the tensors' bytes.
+// language, and mapped into memory without copying. Models, packs and training states are
+// safetensors files. Layout: the length of the header (8 bytes, little-endian), the JSON header,
+// the tensors' bytes.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +16,8 @@ struct TensorFile {
   std::map<std::string, torch::Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
-  /// The tensor `name`; an Error that names `object` (the file) where it is absent or not as said.
-  /// Sizes of -1 in `shape` match any.
+  /// The tensor `name`. Throws an Error that names `object` (the file) if the tensor is missing or
+  /// has another type or shape; -1 in `shape` matches any size.
   const torch::Tensor& get(const std::string& name, torch::ScalarType type,
                            torch::IntArrayRef shape, const std::string& object) const;
 };
@@ -24,7 +25,7 @@ struct TensorFile {
 /// Tensors are read-only views of the mapped file: clone() one before writing into it.
 TensorFile read_safetensors(const std::filesystem::path& path, const std::string& doing);
 
-/// The file appears whole or not at all. Tensors may be on any device and of any layout.
+/// The file is written completely or not at all. Tensors may be on any device, with any strides.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
                        const std::string& doing);
 

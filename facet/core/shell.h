@@ -1,11 +1,11 @@
-// Words for a shell.
+// Quoting for a shell.
 #pragma once
 
 #include <string>
 
 namespace facet {
 
-/// A word as a shell takes it: in quotes where need be.
+/// A word in quotes if a shell needs them.
 std::string shell_quoted(const std::string& word);
 
 }  // namespace facet

@@ -1,6 +1,5 @@
-// LibTorch's tensor as our headers see it: the class and its types, but no operations. Reading this
-// takes a second or two where torch/torch.h takes eleven. Files that compute include
-// facet/core/torch.h.
+// LibTorch's tensor class and its types without the operations, for our headers: it compiles in a
+// second or two, torch/torch.h in eleven. Files that compute include facet/core/torch.h.
 #pragma once
 
 #include <string>

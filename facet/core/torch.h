@@ -1,5 +1,5 @@
-// Operations on tensors, for .cpp files: ATen with autograd's switches, and none of LibTorch's
-// modules, optimizers and data loaders, which we do not use. Part of the precompiled header.
+// Operations on tensors, for .cpp files: ATen without LibTorch's modules, optimizers and data
+// loaders, which we do not use. Part of the precompiled header.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -3,7 +3,7 @@
 
 namespace facet {
 
-/// "0.2.0".
+/// Such as "0.2.0".
 const char* version();
 
 }  // namespace facet

@@ -6,14 +6,14 @@ namespace facet {
 
 namespace {
 
-/// One number an image between two bounds, [B, 1, 1, 1].
+/// One uniform number per image, between two bounds, [B, 1, 1, 1].
 torch::Tensor uniform_between(const Key& key, const torch::Tensor& x, double low, double high) {
   return uniform(key, {x.size(0), 1, 1, 1}, x.options()).mul_(high - low).add_(low);
 }
 
-/// Every image moved and stretched a little, with the border continued outwards.
-torch::Tensor move(const torch::Tensor& x, const Key& key) {
-  constexpr double shift = 0.12, stretch = 0.06;  // in half sides
+/// Every image shifted and stretched a little; pixels beyond the border repeat the border.
+torch::Tensor shift_and_stretch(const torch::Tensor& x, const Key& key) {
+  constexpr double shift = 0.12, stretch = 0.06;  // in units of half a side
   const int64_t count = x.size(0);
   torch::Tensor affine = torch::zeros({count, 2, 3}, x.options());
   affine.select(2, 2).copy_(uniform(key.fold("shift"), {count, 2}, x.options()) * (2 * shift) -
@@ -31,7 +31,7 @@ torch::Tensor blur(const torch::Tensor& x) {
   return torch::avg_pool2d(torch::replication_pad2d(x, {1, 1, 1, 1}), 3, 1);
 }
 
-/// What decoders do to images: blur, a little noise, other light.
+/// Blur, noise, contrast and brightness: the ways in which decoded images differ from data.
 torch::Tensor photometric_jitter(torch::Tensor x, const Key& key) {
   for (const char* purpose : {"blur", "second blur"})
     x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (blur(x) - x);
@@ -45,7 +45,7 @@ torch::Tensor photometric_jitter(torch::Tensor x, const Key& key) {
 
 torch::Tensor augment(const torch::Tensor& pixels, const Key& key) {
   const torch::Tensor x = pixels.to(kFloat32).div_(127.5).sub_(1);
-  return photometric_jitter(move(x, key), key)
+  return photometric_jitter(shift_and_stretch(x, key), key)
       .add_(1)
       .mul_(127.5)
       .round_()

@@ -1,5 +1,5 @@
-// Images changed as if taken a moment later: moved and stretched a little, softer, noisier, in
-// other light. What they show stays, so a few labelled images can stand for many.
+// Random augmentation: small shifts and stretches, blur, noise, contrast and brightness. Labels
+// stay valid, so a few labelled images can train a classifier as if they were many.
 #pragma once
 
 #include "facet/core/random.h"
@@ -7,11 +7,11 @@
 
 namespace facet {
 
-/// U8 pixels [B, C, H, W], each image changed in its own way.
+/// U8 pixels [B, C, H, W], each image augmented with draws of its own.
 torch::Tensor augment(const torch::Tensor& pixels, const Key& key);
 
-/// U8 pixels [B, C, H, W] with left and right swapped in about half of the images. Apart from
-/// augment(), because a mirrored digit is none.
+/// U8 pixels [B, C, H, W] with left and right swapped in about half of the images. Separate from
+/// augment(), because a mirrored digit is not a digit.
 torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key);
 
 }  // namespace facet

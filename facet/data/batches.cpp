@@ -12,23 +12,23 @@
 namespace facet {
 
 void DataOptions::visit(OptionVisitor& visitor) {
-  visitor.option("pack", pack,
-                 "A pack made by 'facet import'; empty draws the built-in portraits.");
-  visitor.option("portraits", portraits, "The built-in portraits, used when no pack is named.");
+  visitor.option("pack", pack, "A pack made by 'facet import'; empty: the built-in portraits.");
+  visitor.option("portraits", portraits, "The built-in portraits, used if 'pack' is empty.");
   visitor.option("train_splits", train_splits, "Splits to train on.", one_of(split_names));
   visitor.option("binarize", binarize,
-                 "Pixels to 0 and 1: not at all, once ('fixed'), or, for training, each time that "
-                 "an image is drawn, with its grey as the probability ('draw').",
+                 "Binarize pixels to 0 and 1: never, once ('fixed'), or, in training, each time an "
+                 "image is drawn ('draw'); the grey value is the probability of a 1.",
                  one_of({"none", "fixed", "draw"}));
-  visitor.option("binarize_seed", binarize_seed, "Seed of the binarization that is done once.",
+  visitor.option("binarize_seed", binarize_seed, "Seed for images that are binarized once.",
                  at_least(0));
   visitor.option("mirror", mirror,
-                 "Swap left and right in half of the training images, anew each time they are "
-                 "drawn: for faces and things, not for digits and letters.");
+                 "Swap left and right with probability 1/2 each time a training image is drawn: "
+                 "for faces and objects, not for digits and letters.");
   visitor.option("label_fraction", label_fraction,
-                 "Share of the training images whose labels are used; the others are hidden.",
+                 "Fraction of the training images whose labels are used; the others are hidden.",
                  between(0, 1));
-  visitor.option("label_seed", label_seed, "Chooses which images keep their labels.", at_least(0));
+  visitor.option("label_seed", label_seed, "Seed that selects the images that keep their labels.",
+                 at_least(0));
 }
 
 Pack load_data(const DataOptions& options) {
@@ -37,20 +37,20 @@ Pack load_data(const DataOptions& options) {
 
 namespace {
 
-/// 255 where a uniform draw is below pixel / 255, else 0.
+/// 255 with probability pixel / 255, otherwise 0.
 torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
   const torch::Tensor draw =
       uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));
   return draw.mul_(255).lt(pixels).to(kUInt8).mul_(255);
 }
 
-/// Pixels as an image set has them: of the chosen images, binarized where `seed` is given.
+/// Pixels of the chosen images on the device `place`, binarized if `seed` is given.
 torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
                           std::optional<int64_t> seed, torch::Device place) {
   torch::Tensor pixels = pack.images.index_select(0, chosen);
   if (seed) {
     const Key key = Key(static_cast<uint64_t>(*seed)).fold("binarize");
-    // In slices, so that the random numbers of a large set are not all in memory at once.
+    // In slices, so that a large set's random numbers are never all in memory.
     int64_t slice = 0;
     for (torch::Tensor part : pixels.split(1000))
       part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
@@ -61,14 +61,14 @@ torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
-  return change(pixels.index_select(0, chosen.to(pixels.device())).to(labels.device()), key);
+  return transform(pixels.index_select(0, chosen.to(pixels.device())).to(labels.device()), key);
 }
 
-torch::Tensor ImageSet::change(const torch::Tensor& chosen_pixels, const Key& key) const {
-  torch::Tensor changed = chosen_pixels;
-  if (mirror) changed = mirror_half(changed, key.fold("mirror"));
-  if (augment) changed = facet::augment(changed, key.fold("augment"));
-  return binarize_by_draw ? binarize(changed, key) : changed;
+torch::Tensor ImageSet::transform(const torch::Tensor& chosen_pixels, const Key& key) const {
+  torch::Tensor result = chosen_pixels;
+  if (mirror) result = mirror_half(result, key.fold("mirror"));
+  if (augment) result = facet::augment(result, key.fold("augment"));
+  return binarize_by_draw ? binarize(result, key) : result;
 }
 
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
@@ -83,9 +83,9 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   std::optional<int64_t> seed;
   if (options.binarize != "none" && !set.binarize_by_draw) seed = options.binarize_seed;
   const auto make = [&] { return make_pixels(pack, chosen, seed, place); };
-  std::string what = fmt::format("{} {}", place.str(), seed ? fmt::format("{}", *seed) : "grey");
-  for (const Split split : splits) what += fmt::format(" {}", static_cast<int>(split));
-  set.pixels = pack.shared ? pack.shared->get(what, make) : make();
+  std::string name = fmt::format("{} {}", place.str(), seed ? fmt::format("{}", *seed) : "grey");
+  for (const Split split : splits) name += fmt::format(" {}", static_cast<int>(split));
+  set.pixels = pack.shared ? pack.shared->get(name, make) : make();
   set.labels = pack.labels.index_select(0, chosen).to(kInt64).to(device);
   if (training && options.label_fraction < 1.0) {
     const torch::Tensor order =
@@ -130,22 +130,23 @@ torch::Tensor Batches::pixels(int64_t step) {
   return images_.draw(indices(step), key_.fold("binarize").fold(static_cast<uint64_t>(step)));
 }
 
-void Batches::send(const torch::Tensor& batch) {
+void Batches::upload(const torch::Tensor& batch) {
   if (!images_.streamed) return;
   const torch::Device device = images_.labels.device();
   std::vector<int64_t> shape = images_.pixels.sizes().vec();
   shape.front() = batch.size(0);
-  if (!sent_.defined()) sent_ = torch::empty(shape, images_.pixels.options().device(device));
-  // Pinned memory, new for each batch: LibTorch gives it to another one when the copy is done.
+  if (!uploaded_.defined())
+    uploaded_ = torch::empty(shape, images_.pixels.options().device(device));
+  // Pinned memory, allocated for each batch: LibTorch reuses it once the copy is done.
   torch::Tensor gathered =
       torch::empty(shape, images_.pixels.options().pinned_memory(device.is_cuda()));
   torch::index_select_out(gathered, images_.pixels, 0, batch);
-  sent_.copy_(gathered, /*non_blocking=*/true);
+  uploaded_.copy_(gathered, /*non_blocking=*/true);
 }
 
-torch::Tensor Batches::drawn(const torch::Tensor& chosen, const torch::Tensor& step) const {
+torch::Tensor Batches::draw(const torch::Tensor& chosen, const torch::Tensor& step) const {
   const Key key = key_.fold("binarize").at(step);
-  return images_.streamed ? images_.change(sent_, key) : images_.draw(chosen, key);
+  return images_.streamed ? images_.transform(uploaded_, key) : images_.draw(chosen, key);
 }
 
 }  // namespace facet

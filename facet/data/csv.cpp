@@ -15,21 +15,21 @@ namespace {
 constexpr const char* kDoing = "reading a CSV table";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// Walks over the text once, a row at a time, and keeps count of lines for messages.
+/// Reads the text row by row and counts lines for error messages.
 class Parser {
  public:
   Parser(std::string_view text, std::string path) : text_(text), path_(std::move(path)) {}
 
   bool at_end() const { return next_ == text_.size(); }
 
-  /// The line, counted from 1, in which the next row begins.
+  /// The line in which the next row begins, counted from 1.
   size_t line() const { return line_; }
 
   bool at_blank_line() const { return text_[next_] == '\n' || text_.substr(next_, 2) == "\r\n"; }
 
-  std::vector<std::string> take_row(size_t likely_cells) {
+  std::vector<std::string> take_row(size_t expected_cells) {
     std::vector<std::string> cells;
-    cells.reserve(likely_cells);
+    cells.reserve(expected_cells);
     do {
       cells.push_back(next_char() == '"' ? take_quoted() : take_plain());
     } while (!ends_row());
@@ -45,7 +45,7 @@ class Parser {
   }
 
  private:
-  /// The end of the text reads as a line end, for the last line need not have one.
+  /// The end of the text counts as a line end: the last line need not have one.
   char next_char() const { return at_end() ? '\n' : text_[next_]; }
 
   std::string take_plain() {
@@ -73,7 +73,7 @@ class Parser {
     }
   }
 
-  /// Steps over what follows a cell: a comma, or the line end that closes the row.
+  /// Skips the comma or line end after a cell; true if it was a line end.
   bool ends_row() {
     if (at_end()) return true;
     if (text_[next_] == ',') {
@@ -83,13 +83,13 @@ class Parser {
     if (!at_blank_line())
       fail(fmt::format("{} in line {}", stray(text_[next_]), line_),
            "a comma or a line end after every cell",
-           "quotes go around a whole cell, and are doubled inside of it");
+           "quotes go around a whole cell and are doubled inside it");
     next_ += text_[next_] == '\r' ? 2 : 1;
     ++line_;
     return true;
   }
 
-  /// What stands where a cell should have ended, for a message.
+  /// Describes the character found where a cell should have ended.
   static const char* stray(char c) {
     if (c == '"') return "a quote in the middle of a cell";
     if (c == '\r') return "a carriage return without a line feed";
@@ -115,7 +115,7 @@ std::vector<std::string> take_header(Parser& parser) {
                   "a first line that names every column", "is this a CSV file at all?");
     if (!seen.insert(name).second)
       parser.fail(fmt::format("column {} named '{}' like one before it", i + 1, name),
-                  "every name once");
+                  "different names for all columns");
   }
   return columns;
 }
@@ -141,8 +141,8 @@ Table read_csv(const std::filesystem::path& path) {
     if (blank) continue;
     if (cells.size() != table.columns.size())
       parser.fail(fmt::format("{} cells in line {}", cells.size(), line),
-                  fmt::format("{}, one for each column", table.columns.size()),
-                  "a comma inside of a cell needs quotes around the cell");
+                  fmt::format("{}, one per column", table.columns.size()),
+                  "a cell with a comma in it needs quotes around it");
     table.rows.push_back(std::move(cells));
   }
   return table;

@@ -1,5 +1,5 @@
-// Tables of text, as label tables come: comma-separated values after RFC 4180. The reader is
-// strict, because a row that has slipped by one cell would give every image after it wrong labels.
+// CSV tables (RFC 4180), the form in which people have labels. The reader is strict: a row with a
+// missing or extra cell would otherwise give images wrong labels.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,9 @@ struct Table {
   std::vector<std::vector<std::string>> rows;  ///< each with as many cells as there are columns
 };
 
-/// Reads a table, plain or gzip, with or without a byte-order mark, with either line end. Blank
-/// lines are passed over where there is more than one column. An Error names the line it is in.
-/// The format has no end mark: a plain file cut inside the last cell of a row cannot be told from
-/// a whole one, a gzip file can.
+/// Reads a table, plain or gzip, with or without a byte-order mark, with LF or CRLF line ends.
+/// Blank lines are skipped if there is more than one column. Errors name the line. CSV has no end
+/// mark: a plain file cut short inside the last cell of a row looks complete, a gzip file does not.
 Table read_csv(const std::filesystem::path& path);
 
 }  // namespace facet

@@ -1,4 +1,4 @@
-// What a config says about the data.
+// The options of a config's "data" section.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ size_t read_magic(const std::string& bytes, const std::string& path) {
                  .object = path,
                  .found = fmt::format("values of type {:#04x}", byte_at(bytes, 2)),
                  .expected = fmt::format("type {:#04x}, unsigned bytes", kUnsignedBytes),
-                 .cause = "only images and labels of 8 bits can be read"});
+                 .cause = "only 8-bit images and labels can be read"});
   const int dimensions = byte_at(bytes, 3);
   if (dimensions < 1 || dimensions > kMostDimensions)
     throw Error({.doing = kDoing,
@@ -73,16 +73,16 @@ IdxArray read_idx(const std::filesystem::path& path) {
 
   const int64_t present = static_cast<int64_t>(bytes.size() - header);
   IdxArray array;
-  int64_t promised = 1;
-  bool agrees = true;
+  int64_t expected = 1;
+  bool matches = true;
   for (size_t i = 0; i < dimensions; ++i) {
     const int64_t size = big_endian_size(bytes, kMagicBytes + i * kBytesPerSize);
     array.shape.push_back(size);
-    // Compared by division: the product of sizes in a damaged header can exceed 64 bits.
-    agrees = agrees && size > 0 && promised <= present / size;
-    if (agrees) promised *= size;
+    // Compared by division: in a damaged header the product of the sizes can exceed 64 bits.
+    matches = matches && size > 0 && expected <= present / size;
+    if (matches) expected *= size;
   }
-  if (!agrees || promised != present)
+  if (!matches || expected != present)
     throw Error({.doing = kDoing,
                  .object = path.string(),
                  .found = fmt::format("{} values", present),

@@ -1,5 +1,5 @@
-// The idx format, in which MNIST and its relatives are published: a header of sizes and then the
-// raw values. Only unsigned bytes are read, because images and class labels are nothing else.
+// The idx format, in which MNIST and similar data sets are published: a header with the sizes, then
+// the raw values. Only unsigned bytes are supported; images and class labels need no other type.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct IdxArray {
   std::vector<uint8_t> values;  ///< as many as the product of the shape, last dimension fastest
 };
 
-/// Reads an idx file, plain or gzip; an Error unless it is whole and has nothing to spare.
+/// Reads an idx file, plain or gzip. Throws an Error if it has too few or too many bytes.
 IdxArray read_idx(const std::filesystem::path& path);
 
 }  // namespace facet

@@ -1,8 +1,10 @@
-// Pictures as files: PNG and JPEG in and out, and the resizing that brings pictures of all shapes
-// to the one shape of a pack. A damaged file is always an Error, also where the image libraries
-// would carry on with a warning and invent the missing part: bad data never trains silently.
+// Pictures as files: many formats in, through libvips, and PNG and JPEG out. A damaged file is
+// always an Error, also where the image libraries would carry on with a warning and invent the
+// missing part: bad data never trains silently. Without libvips the program still writes pictures;
+// what reads or resizes one is then an Error that says what is missing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -12,8 +14,12 @@
 
 namespace facet {
 
-/// The longest side of a picture that is read or drawn; more is taken for a damaged header.
-inline constexpr int64_t kLongestImageSide = 16384;
+/// The formats that are read, for messages; files are told apart by content and not by name.
+inline constexpr std::string_view kReadFormats = "PNG, JPEG, WebP, TIFF, GIF or HEIC";
+
+/// How names of pictures end, in small letters: what an import of a folder takes.
+inline constexpr std::array<std::string_view, 9> kPictureEndings = {
+    ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".heic", ".heif"};
 
 /// What a picture may cost that comes from someone else.
 struct ImageLimits {
@@ -21,13 +27,22 @@ struct ImageLimits {
   int jpeg_scans = 500;  ///< real files have about ten; each costs a whole pass
 };
 
-/// Reads a PNG or JPEG, told apart by its first bytes and not by its name. Grey stays grey, all
-/// else becomes RGB; 16 bits become 8; what is transparent is laid on white.
+/// Reads the first page or frame of a picture. Grey stays grey, all else becomes sRGB (by the
+/// embedded colour profile, where there is one); 16 bits become 8; what is transparent is laid on
+/// white; the camera's orientation is applied.
 Image read_image(const std::filesystem::path& path);
 
-/// The same from the bytes of a file; `name` is for messages.
+/// The same brought to a size as resize() does. Large photos are shrunk while they are decoded,
+/// which takes a fraction of the time and of the memory.
+Image read_image(const std::filesystem::path& path, int64_t height, int64_t width);
+
+/// The picture in the bytes of a file; `name` is for messages.
 Image decode_image(std::string_view bytes, const std::filesystem::path& name,
                    const ImageLimits& limits = {});
+
+/// Cuts the largest centred window of the target's aspect ratio and brings it to the target's size,
+/// by a Lanczos filter where that shrinks and cubic interpolation where it enlarges.
+Image resize(const Image& image, int64_t height, int64_t width);
 
 /// The bytes of a PNG file of a grey or RGB image.
 std::string encode_png(const Image& image);
@@ -41,12 +56,5 @@ std::string encode_jpeg(const Image& image);
 
 /// Writes a JPEG where the name ends in .jpg or .jpeg, and a PNG else.
 void write_picture(const std::filesystem::path& path, const Image& image);
-
-/// The same picture in 1 or 3 channels: colours become their luma, grey all three colours.
-Image with_channels(const Image& image, int64_t channels);
-
-/// Cuts the largest centred window of the target's aspect ratio, then averages over areas where
-/// that shrinks and interpolates linearly where it enlarges.
-Image resize(const Image& image, int64_t height, int64_t width);
 
 }  // namespace facet

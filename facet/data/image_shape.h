@@ -1,4 +1,4 @@
-// The shape that all images of a pack have, and that a model is made for.
+// The shape of the images of a pack or a model.
 #pragma once
 
 #include <cstdint>

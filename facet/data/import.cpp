@@ -45,7 +45,7 @@ torch::Tensor read_idx_labels(const fs::path& path, int64_t count) {
     throw Error({.doing = "importing idx labels",
                  .object = path.string(),
                  .found = fmt::format("shape [{}]", fmt::join(array.shape, ", ")),
-                 .expected = fmt::format("[{}], one label an image", count),
+                 .expected = fmt::format("[{}], one label per image", count),
                  .cause = "do the two files belong together?"});
   torch::Tensor labels = torch::empty({count}, kInt32);
   std::copy(array.values.begin(), array.values.end(), labels.data_ptr<int32_t>());
@@ -63,13 +63,13 @@ size_t column_of(const Table& table, const std::string& name, const std::string&
   return static_cast<size_t>(found - table.columns.begin());
 }
 
-/// A column that becomes a property, with its values once they are known.
+/// A column of the table and the property that it becomes.
 struct PropertyColumn {
   size_t column;
   Property property;
 };
 
-/// "name=a,b" declares values; "name" finds them in the table.
+/// "name=a,b" declares the values; "name" takes those found in the table.
 PropertyColumn property_column(const Table& table, const std::string& declaration,
                                const std::string& object) {
   const size_t equals = declaration.find('=');
@@ -87,7 +87,7 @@ PropertyColumn property_column(const Table& table, const std::string& declaratio
   for (const auto& row : table.rows)
     if (!row[result.column].empty()) values.insert(row[result.column]);
   result.property.values.assign(values.begin(), values.end());
-  // Numbers first, as numbers: 2 before 10. The set has the rest in order.
+  // Numbers come first and in numerical order (2 before 10); the rest is already sorted.
   const auto rank = [](const std::string& value) {
     const bool number =
         value.size() < 19 && value.find_first_not_of("0123456789") == std::string::npos;
@@ -102,15 +102,14 @@ int32_t label_of(const std::string& cell, const Property& property, size_t row,
                  const std::string& object) {
   if (cell.empty()) return -1;
   const auto found = std::find(property.values.begin(), property.values.end(), cell);
-  const bool number_gone_wrong = cell == "nan" || cell == "NaN" || cell == "inf" || cell == "-inf";
-  if (found == property.values.end() || number_gone_wrong)
+  const bool not_finite = cell == "nan" || cell == "NaN" || cell == "inf" || cell == "-inf";
+  if (found == property.values.end() || not_finite)
     throw Error(
         {.doing = "importing a table",
          .object = object,
          .found = fmt::format("'{}' for property '{}' in row {}", cell, property.name, row + 1),
-         .expected = number_gone_wrong
-                         ? "a value, or an empty cell where it is unknown"
-                         : fmt::format("one of {}", fmt::join(property.values, ", "))});
+         .expected = not_finite ? "a value, or an empty cell if it is unknown"
+                                : fmt::format("one of {}", fmt::join(property.values, ", "))});
   return static_cast<int32_t>(found - property.values.begin());
 }
 
@@ -123,8 +122,7 @@ uint8_t split_of(const std::string& cell, size_t row, const std::string& object)
                .expected = "train, valid, test or 0, 1, 2"});
 }
 
-/// Labels and split of `count` images; image n is described by row `rows[n]`, or by none where that
-/// is -1.
+/// Fills in labels and split: row `rows[n]` of the table describes image n; -1 means no row.
 void describe_images(Pack& pack, const Table& table, const std::vector<int64_t>& rows,
                      const std::set<size_t>& key_columns, const TableOptions& options,
                      const std::string& object) {
@@ -156,7 +154,7 @@ void describe_images(Pack& pack, const Table& table, const std::vector<int64_t>&
   }
 }
 
-/// A random division by the options' fractions; a table with a split column overwrites it.
+/// A random division by the options' fractions; a split column of the table overrides it.
 torch::Tensor random_split(int64_t count, const TableOptions& options) {
   torch::Tensor split = torch::zeros({count}, kUInt8);
   const torch::Tensor order = permutation(Key(options.seed).fold("split"), count);
@@ -167,36 +165,39 @@ torch::Tensor random_split(int64_t count, const TableOptions& options) {
   return split;
 }
 
-std::vector<fs::path> picture_files(const fs::path& folder) {
+std::vector<fs::path> image_files(const fs::path& folder) {
   if (!fs::is_directory(folder))
     throw Error({.doing = "importing images",
                  .object = folder.string(),
-                 .found = "no folder",
-                 .expected = "a folder of PNG and JPEG files",
+                 .found = "no such folder",
+                 .expected = "a folder of pictures",
                  .cause = "is the path spelled right?"});
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     std::string ending = entry.path().extension().string();
     std::transform(ending.begin(), ending.end(), ending.begin(), ::tolower);
-    if (entry.is_regular_file() && (ending == ".png" || ending == ".jpg" || ending == ".jpeg"))
-      files.push_back(entry.path());
+    const bool is_picture =
+        std::find(kPictureEndings.begin(), kPictureEndings.end(), ending) != kPictureEndings.end();
+    if (entry.is_regular_file() && is_picture) files.push_back(entry.path());
   }
   if (files.empty())
-    throw Error({.doing = "importing images",
-                 .object = folder.string(),
-                 .found = "no picture",
-                 .expected = "files that end in .png, .jpg or .jpeg"});
+    throw Error(
+        {.doing = "importing images",
+         .object = folder.string(),
+         .found = "no picture",
+         .expected = fmt::format("files that end in {}", fmt::join(kPictureEndings, ", "))});
   std::sort(files.begin(), files.end());
   return files;
 }
 
-torch::Tensor read_pictures(const std::vector<fs::path>& files, const FolderOptions& options) {
+torch::Tensor read_images(const std::vector<fs::path>& files, const FolderOptions& options) {
   torch::Tensor pixels;
   ImageShape first;
   for (size_t n = 0; n < files.size(); ++n) {
-    Image image = read_image(files[n]);
+    Image image = options.resize
+                      ? read_image(files[n], options.resize->height, options.resize->width)
+                      : read_image(files[n]);
     if (options.grey) image = with_channels(image, 1);
-    if (options.resize) image = resize(image, options.resize->height, options.resize->width);
     const ImageShape shape{image.channels, image.height, image.width};
     if (n == 0) {
       first = shape;
@@ -210,14 +211,15 @@ torch::Tensor read_pictures(const std::vector<fs::path>& files, const FolderOpti
                                         shape.channels),
                    .expected = fmt::format("{}x{} in {}, as '{}' has", first.height, first.width,
                                            first.channels, files[0].filename().string()),
-                   .cause = "--size brings all to one size, --grey all to one channel"});
+                   .cause = "--size resizes all images, --grey converts all to one channel"});
     std::copy(image.pixels.begin(), image.pixels.end(),
               pixels[static_cast<int64_t>(n)].data_ptr<uint8_t>());
   }
   return pixels;
 }
 
-/// For each file the row that names it, by file name, by path below the folder, or by stem.
+/// The row of each file, or -1: a row names its file by the path in the folder, the file name, or
+/// the file name without its ending.
 std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::path& folder,
                                    const std::vector<fs::path>& files, const std::string& object) {
   std::unordered_map<std::string, int64_t> row_by_name;
@@ -226,7 +228,7 @@ std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::pat
       throw Error({.doing = "importing a table",
                    .object = object,
                    .found = fmt::format("two rows for '{}'", table.rows[r][key]),
-                   .expected = "one row an image"});
+                   .expected = "one row per image"});
   std::vector<int64_t> rows;
   std::vector<bool> used(table.rows.size(), false);
   for (const fs::path& file : files) {
@@ -240,11 +242,11 @@ std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::pat
     if (used[static_cast<size_t>(row)])
       throw Error({.doing = "importing a table",
                    .object = object,
-                   .found = fmt::format("row {} for '{}', which two files match, '{}' the second",
+                   .found = fmt::format("row {} for '{}', which matches a second file, '{}'",
                                         row + 1, table.rows[static_cast<size_t>(row)][key],
                                         fs::relative(file, folder).string()),
-                   .expected = "one row an image",
-                   .cause = "name files of one name by their path below the folder"});
+                   .expected = "one row per image",
+                   .cause = "give the paths of files that have the same name"});
     used[static_cast<size_t>(row)] = true;
   }
   const auto orphan = std::find(used.begin(), used.end(), false);
@@ -252,10 +254,10 @@ std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::pat
     throw Error(
         {.doing = "importing a table",
          .object = object,
-         .found = fmt::format("row {} for '{}', which no file matches", orphan - used.begin() + 1,
+         .found = fmt::format("row {} for '{}', which matches no file", orphan - used.begin() + 1,
                               table.rows[static_cast<size_t>(orphan - used.begin())][key]),
          .expected = "rows only for images in the folder",
-         .cause = "is the first column, or --key-column, the file's name?"});
+         .cause = "does the first column, or --key-column, hold the file names?"});
   return rows;
 }
 
@@ -302,7 +304,7 @@ Pack import_idx_with_table(const fs::path& images, const fs::path& table_path,
     throw Error({.doing = "importing a table",
                  .object = table_path.string(),
                  .found = fmt::format("{} rows", table.rows.size()),
-                 .expected = fmt::format("{}, one for each image", pack.count())});
+                 .expected = fmt::format("{}, one per image", pack.count())});
   std::vector<int64_t> rows(table.rows.size());
   std::iota(rows.begin(), rows.end(), int64_t{0});
   pack.split = random_split(pack.count(), options);
@@ -314,7 +316,7 @@ Pack import_idx_with_table(const fs::path& images, const fs::path& table_path,
 }
 
 Pack import_folder(const fs::path& folder, const FolderOptions& options) {
-  const std::vector<fs::path> files = picture_files(folder);
+  const std::vector<fs::path> files = image_files(folder);
   Pack pack;
   pack.origin = "a folder of pictures";
   pack.split = random_split(static_cast<int64_t>(files.size()), options.table_options);
@@ -328,15 +330,16 @@ Pack import_folder(const fs::path& folder, const FolderOptions& options) {
     describe_images(pack, table, rows_of_files(table, key, folder, files, object), {key}, settings,
                     object);
   }
-  pack.images = read_pictures(files, options);
+  pack.images = read_images(files, options);
   return pack;
 }
 
 void PortraitSetOptions::visit(OptionVisitor& visitor) {
-  visitor.option("count", count, "Number of portraits, train, valid and test together.",
+  visitor.option("count", count, "Number of portraits in train, valid and test together.",
                  at_least(10));
-  visitor.option("size", size, "Pixels a side.", between(kSmallestPortrait, kLargestPortrait));
-  visitor.option("seed", seed, "Draws another set.", at_least(0));
+  visitor.option("size", size, "Width and height in pixels.",
+                 between(kSmallestPortrait, kLargestPortrait));
+  visitor.option("seed", seed, "Seed of the data set.", at_least(0));
 }
 
 Pack make_portraits(const PortraitSetOptions& options) {

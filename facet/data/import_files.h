@@ -1,5 +1,5 @@
-// Importing straight into a pack on disk: what `facet import` does. Each writes the pack and says
-// what it holds.
+// Importing into a pack on disk, for `facet import`. Every function writes the pack and returns one
+// line that describes it.
 #pragma once
 
 #include <cstdint>

@@ -59,10 +59,10 @@ std::vector<Split> parse_splits(const std::vector<std::string>& names) {
   return splits;
 }
 
-torch::Tensor SharedPixels::get(const std::string& what,
+torch::Tensor SharedPixels::get(const std::string& name,
                                 const std::function<torch::Tensor()>& make) {
   const std::lock_guard lock(mutex_);
-  torch::Tensor& pixels = made_[what];
+  torch::Tensor& pixels = pixels_[name];
   if (!pixels.defined()) pixels = make();
   return pixels;
 }
@@ -98,7 +98,7 @@ void Pack::validate(const std::string& object) const {
   if (images.size(2) < 1 || images.size(3) < 1) fail("images without pixels", "some");
   if (labels.size(1) != static_cast<int64_t>(properties.size()))
     fail(fmt::format("{} label columns", labels.size(1)),
-         fmt::format("one for each of the {} properties", properties.size()));
+         fmt::format("one per property, {}", properties.size()));
   if (split.max().item<int64_t>() > 2)
     fail(fmt::format("split {}", split.max().item<int64_t>()), "0 (train), 1 (valid), 2 (test)");
   for (size_t p = 0; p < properties.size(); ++p) {
@@ -108,7 +108,7 @@ void Pack::validate(const std::string& object) const {
     if (lowest < -1 || highest >= values)
       fail(fmt::format("label {} of property '{}'", lowest < -1 ? lowest : highest,
                        properties[p].name),
-           fmt::format("-1 (unknown) to {}, as it has {} values", values - 1, values));
+           fmt::format("-1 (unknown) to {}, since it has {} values", values - 1, values));
   }
 }
 

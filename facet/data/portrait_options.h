@@ -1,4 +1,4 @@
-// What a config says about the built-in portraits.
+// The options of the built-in portraits.
 #pragma once
 
 #include <cstdint>

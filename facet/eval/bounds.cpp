@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
 #include "facet/eval/importance.h"
@@ -25,15 +26,17 @@ MeanAndError mean_and_error(const torch::Tensor& all) {
   return {all.mean().item<double>(), count > 1 ? all.std().item<double>() / std::sqrt(count) : 0.0};
 }
 
-/// Fills in the importance-weighted bound. Where few images are asked for, a random part of them
-/// (a prefix would not do, for files may be sorted) tells how much is gained over the plain bounds
-/// [N], and that is added to the bound of all: images differ by far more than the gain does.
-void weigh(Evaluation& result, Vae& model, const ImageSet& images, const EvaluationOptions& options,
-           const torch::Tensor& bounds, const Key& key) {
-  const bool part = options.importance_images > 0 && options.importance_images < images.count();
+/// Fills in the importance-weighted bound. With fewer images than all, it is estimated as the ELBO
+/// of all images plus the mean gain over the plain `bounds` [N] on a random subset: the gain varies
+/// far less from image to image than the bounds do. (The first images would not do, as files may be
+/// sorted.)
+void add_importance_bound(Evaluation& result, Vae& model, const ImageSet& images,
+                          const EvaluationOptions& options, const torch::Tensor& bounds,
+                          const Key& key) {
+  const bool subset = options.importance_images > 0 && options.importance_images < images.count();
   result.importance_samples = options.importance;
-  result.importance_images = part ? options.importance_images : images.count();
-  if (!part) {
+  result.importance_images = subset ? options.importance_images : images.count();
+  if (!subset) {
     const MeanAndError weighted =
         mean_and_error(importance_bounds(model, images.pixels, options.importance, key));
     result.importance_bound = weighted.mean;
@@ -51,7 +54,7 @@ void weigh(Evaluation& result, Vae& model, const ImageSet& images, const Evaluat
   result.importance_standard_error = std::hypot(result.standard_error, gain.error);
 }
 
-/// Share of images whose component is that of their label; `labels` are int64 [N].
+/// Share of images in the component of their label; `labels` are int64 [N].
 double named_accuracy(const std::vector<int64_t>& codes, const torch::Tensor& labels,
                       const FactorOptions& factor, const Property& property) {
   return accuracy(contingency(codes, to_vector(component_labels(labels, property, factor)),
@@ -78,7 +81,7 @@ PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tens
   return result;
 }
 
-/// Properties that the JSON lists for a factor, those that it says most about.
+/// The number of properties in a factor's "says_most_about".
 constexpr size_t most_listed = 5;
 
 double label_entropy(const torch::Tensor& labels, const Property& property) {
@@ -88,18 +91,18 @@ double label_entropy(const torch::Tensor& labels, const Property& property) {
   return entropy(counts);
 }
 
-/// What has been seen of one factor over the batches.
+/// Sums and codes of one factor over the batches.
 struct FactorTally {
   double kl_z = 0, kl_r = 0;
   torch::Tensor usage;                ///< summed responsibilities, [K]
-  std::vector<torch::Tensor> codes;   ///< [B] a batch
-  std::vector<torch::Tensor> blocks;  ///< the encoder's means, [B, D] a batch
+  std::vector<torch::Tensor> codes;   ///< [B] per batch
+  std::vector<torch::Tensor> blocks;  ///< the encoder's means, [B, D] per batch
 
   void add(const FactorTerms& terms, const torch::Tensor& block) {
     kl_z += terms.kl_z.sum().item<double>();
     kl_r += terms.kl_r.sum().item<double>();
-    const torch::Tensor taken = terms.responsibilities.sum(0);
-    usage = usage.defined() ? usage + taken : taken;
+    const torch::Tensor sum = terms.responsibilities.sum(0);
+    usage = usage.defined() ? usage + sum : sum;
     codes.push_back(terms.responsibilities.argmax(1));
     blocks.push_back(block);
   }
@@ -114,9 +117,9 @@ int64_t count_active(const std::vector<torch::Tensor>& blocks) {
 
 FactorEvaluation evaluate_factor(const FactorTally& tally, const FactorOptions& factor,
                                  double count) {
-  const torch::Tensor taken = tally.usage.to(torch::kCPU).contiguous();
-  const std::vector<double> weights(taken.data_ptr<double>(),
-                                    taken.data_ptr<double>() + taken.numel());
+  const torch::Tensor usage = tally.usage.to(torch::kCPU).contiguous();
+  const std::vector<double> weights(usage.data_ptr<double>(),
+                                    usage.data_ptr<double>() + usage.numel());
   FactorEvaluation result;
   result.name = factor.name;
   result.property = factor.property;
@@ -131,8 +134,8 @@ FactorEvaluation evaluate_factor(const FactorTally& tally, const FactorOptions& 
   return result;
 }
 
-/// The gap of the property that every factor has been compared with last.
-PropertyGap newest_gap(const std::vector<FactorEvaluation>& factors, double entropy) {
+/// The gap of the property that was added last to every factor.
+PropertyGap last_property_gap(const std::vector<FactorEvaluation>& factors, double entropy) {
   std::vector<double> information;
   for (const FactorEvaluation& factor : factors)
     information.push_back(factor.properties.back().mutual_information);
@@ -142,7 +145,7 @@ PropertyGap newest_gap(const std::vector<FactorEvaluation>& factors, double entr
           factors[static_cast<size_t>(most - information.begin())].name};
 }
 
-/// Fills in what the codes of all factors say about the properties and about each other.
+/// Fills in the agreement of codes with properties, and the dependence between factors.
 void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& codes,
                    const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
                    const std::vector<Property>& properties) {
@@ -153,7 +156,7 @@ void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& 
       result.factors[i].properties.push_back(
           agreement(codes[i], column, factors[i], properties[p]));
     if (const double entropy = label_entropy(column, properties[p]); entropy > 0)
-      result.gaps.push_back(newest_gap(result.factors, entropy));
+      result.gaps.push_back(last_property_gap(result.factors, entropy));
   }
   double sum = 0;
   for (const PropertyGap& gap : result.gaps) sum += gap.gap;
@@ -220,7 +223,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   result.elbo = bound.mean;
   result.standard_error = bound.error;
   if (options.importance > 0)
-    weigh(result, model, images, options, all_bounds, key.fold("importance"));
+    add_importance_bound(result, model, images, options, all_bounds, key.fold("importance"));
   std::vector<std::vector<int64_t>> codes;
   for (size_t i = 0; i < factor_count; ++i) {
     result.factors.push_back(evaluate_factor(tallies[i], model.prior.factors[i], count));
@@ -274,8 +277,8 @@ Json to_json(const Evaluation& evaluation) {
               {"images", agreement.standout.items},
               {"share", agreement.standout.share},
               {"usual_share", agreement.standout.usual_share}}}};
-      for (const PropertyAgreement* said : factor.most_explained(most_listed))
-        entry["says_most_about"].push_back(said->property);
+      for (const PropertyAgreement* agreement : factor.most_explained(most_listed))
+        entry["says_most_about"].push_back(agreement->property);
     }
     json["factors"].push_back(std::move(entry));
   }

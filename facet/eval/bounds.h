@@ -1,6 +1,7 @@
-// What a model is worth on a split: the bound of eq:test-elbo with its terms, how many components
-// of every factor are in use, how well codes agree with known properties, how much the codes of one
-// factor say about another's, and an importance-weighted bound. docs/measures.md has the formulas.
+// The evaluation of a model on a split: the bound of eq:test-elbo and its terms, the number of
+// components in use per factor, the agreement of codes with known properties, the dependence
+// between the codes of two factors, and an importance-weighted bound. docs/measures.md has the
+// formulas.
 #pragma once
 
 #include <string>

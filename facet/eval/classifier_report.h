@@ -1,4 +1,4 @@
-// What an evaluation classifier is trained with, and what it finds in samples, as plain values.
+// The options of an evaluation classifier and its report on a model's samples, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace facet {
 struct ClassifierOptions {
   int64_t steps = 500;  ///< of training
   int64_t batch_size = 128;
-  int64_t channels = 128;       ///< of its last convolution
-  double learning_rate = 4e-3;  ///< at most, for 128 channels; it rises first and falls to 0
+  int64_t channels = 128;       ///< of the last convolution
+  double learning_rate = 4e-3;  ///< the peak for 128 channels, after warm-up, before cosine decay
   double weight_decay = 2;
   uint64_t seed = 1;
-  int64_t samples = 500;  ///< generated images for every value of every named factor
+  int64_t samples = 500;  ///< generated images per value of every named factor
 };
 
 struct ClassifierReport {
   struct Factor {
     std::string name, property;
-    double own_accuracy = 0;  ///< of the judge on real images with a known label
-    /// The same on the model's reconstructions of those images: what the decoder can show at all.
+    double own_accuracy = 0;  ///< of the classifier on real images with a known label
+    /// The same on the model's reconstructions of those images: how much the decoder can show.
     double reconstructed_accuracy = 0;
     double agreement = 0;  ///< mean of agreement_by_value
     std::vector<std::string> values;
-    std::vector<double> agreement_by_value;       ///< share of samples that the judge takes for it
-    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][judged value]
+    std::vector<double> agreement_by_value;       ///< share of the value's samples classified as it
+    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][predicted value]
   };
-  std::vector<Factor> factors;  ///< the named ones
-  double joint_agreement = 0;   ///< share in which all named factors show what was asked for
-  int64_t samples = 0;          ///< for every value; for the joint share as many as for all values
-  int64_t training_labels = 0;  ///< labelled images that the judge learned from
+  std::vector<Factor> factors;  ///< the named factors
+  double joint_agreement = 0;   ///< share of samples in which all named factors are as intended
+  int64_t samples = 0;          ///< per value; the joint share has as many as all values together
+  int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
 };
 
 /// The object `judge` of `facet eval --judge --json`.

@@ -27,7 +27,7 @@ Margins margins(const Contingency& table) {
   return result;
 }
 
-/// Pairs among so many items, summed over groups.
+/// The number of pairs of items within groups of these sizes.
 double pairs(const std::vector<double>& sizes) {
   double sum = 0;
   for (const double size : sizes) sum += 0.5 * size * (size - 1);
@@ -35,7 +35,7 @@ double pairs(const std::vector<double>& sizes) {
 }
 
 /// The Hungarian algorithm with potentials, O(rows^2 columns), for rows <= columns: the largest sum
-/// of one value a row, no column taken twice.
+/// of one value per row with no column used twice.
 double best_matching(const std::vector<std::vector<double>>& value) {
   const size_t rows = value.size(), columns = value.front().size();
   std::vector<double> row_potential(rows + 1, 0), column_potential(columns + 1, 0);
@@ -149,7 +149,7 @@ double adjusted_rand_index(const Contingency& table) {
   const double all = pairs({margin.total});
   const double chance = all > 0 ? clusters * classes / all : 0.0;
   const double most = 0.5 * (clusters + classes);
-  // Both are one group, or both all single items: the same partition.
+  // Both are one group, or both are all single items: the partitions are identical.
   return most == chance ? 1.0 : (together - chance) / (most - chance);
 }
 

@@ -1,5 +1,5 @@
-// Labels as a named factor counts them: values of a property become components, by the names of
-// values, because another pack may have them in another order.
+// Labels as components of a named factor. Values are matched by name, because another pack may list
+// them in another order.
 #pragma once
 
 #include "facet/core/tensor.h"
@@ -8,8 +8,8 @@
 
 namespace facet {
 
-/// The component for each label of a property, int64 [N]; -1 where it is unknown or a value that
-/// the factor does not have.
+/// The component of each label of a property, int64 [N]; -1 if the label is unknown or the factor
+/// does not have the value.
 torch::Tensor component_labels(const torch::Tensor& labels, const Property& property,
                                const FactorOptions& factor);
 

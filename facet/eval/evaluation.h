@@ -1,4 +1,4 @@
-// What an evaluation finds, as plain values: docs/measures.md has the formulas, eval/bounds.h
+// The results of an evaluation as plain values. docs/measures.md has the formulas; eval/bounds.h
 // computes them.
 #pragma once
 
@@ -13,68 +13,69 @@
 namespace facet {
 
 struct EvaluationOptions {
-  int64_t samples = 1;            ///< draws of z an image for the reconstruction term
-  int64_t importance = 0;         ///< draws for the importance-weighted bound; 0 leaves it out
-  int64_t importance_images = 0;  ///< images that tell its gain, chosen at random; 0 takes all
+  int64_t samples = 1;            ///< draws of z per image for the reconstruction term
+  int64_t importance = 0;         ///< draws per image for the importance-weighted bound; 0: none
+  int64_t importance_images = 0;  ///< random images for that bound; 0: all
   int64_t batch_size = 500;
   uint64_t seed = 1;
 };
 
-/// Agreement of a factor's codes with a property.
+/// The agreement of a factor's codes with a property.
 struct PropertyAgreement {
   std::string property;
   int64_t values = 0;  ///< of the property
-  /// Of q(r|x) itself where the factor is named by the property; else under the best matching of
-  /// components to values, one to one.
+  /// Of q(r|x) itself if the factor is named by the property; otherwise under the best one-to-one
+  /// matching of components to values.
   double accuracy = 0;
   double nmi = 0, purity = 0;
   double adjusted_rand = 0;
   double mutual_information = 0;  ///< in nats
-  double explained = 0;  ///< share of the property's entropy that the code says (explained_share)
-  std::string value;     ///< that stands out most in a component
-  std::string component;
+  double explained = 0;  ///< share of the property's entropy that codes explain (explained_share)
+  /// The value and the component of `standout`, by name.
+  std::string value, component;
   Standout standout;
 };
 
 struct FactorEvaluation {
   std::string name;
-  std::string property;  ///< of a named factor; its accuracy is that of q(r|x) itself
+  std::string property;  ///< of a named factor
   int64_t components = 0;
-  int64_t used = 0;       ///< living components: they take more than one image in expectation
+  int64_t used = 0;       ///< components with more than one image in expectation
   double perplexity = 0;  ///< of the mean responsibilities
   double kl_z = 0, kl_r = 0;
   int64_t dimensions = 0;
-  /// Dimensions in which the encoder's mean has a variance over images above 0.01 (the rule of
+  /// Dimensions in which the variance of the encoder's mean over images is above 0.01 (the rule of
   /// Burda et al., 2016).
   int64_t active_dimensions = 0;
-  std::vector<PropertyAgreement> properties;  ///< for every property with known labels
+  std::vector<PropertyAgreement> properties;  ///< one per property with known labels
 
   int64_t dead() const { return components - used; }
-  /// A named factor's own property, else the one with the highest NMI; none without labels.
+  /// A named factor's own property, otherwise the one with the highest NMI; null without labels.
   const PropertyAgreement* best() const;
-  /// The properties that the codes say most about, by `explained`, most first.
+  /// The properties with the highest `explained`, highest first.
   std::vector<const PropertyAgreement*> most_explained(size_t limit) const;
 };
 
-/// How much of a property is said by one factor alone (the mutual information gap).
+/// The mutual information gap of a property: how much of it a single factor encodes.
 struct PropertyGap {
   std::string property;
   double entropy = 0;  ///< of the known labels, in nats
-  double gap = 0;  ///< 0 to 1: the most that a factor says less the second most, over the entropy
-  std::string factor;  ///< the factor that says most
+  /// 0 to 1: the highest mutual information of a factor minus the second highest, over the entropy.
+  double gap = 0;
+  std::string factor;  ///< the factor with the highest mutual information
 };
 
 struct Evaluation {
   std::string split;
   int64_t count = 0, samples = 0;
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
-  double standard_error = 0;  ///< of the elbo, over the images
+  double standard_error = 0;  ///< of the ELBO, over the images
   std::optional<double> importance_bound, importance_standard_error;
-  int64_t importance_samples = 0, importance_images = 0;  ///< draws an image, and images
+  int64_t importance_samples = 0, importance_images = 0;  ///< draws per image, and images
   std::vector<FactorEvaluation> factors;
-  std::vector<PropertyGap> gaps;   ///< for every property with two known values or more
+  std::vector<PropertyGap> gaps;   ///< one per property with at least two known values
   std::optional<double> mean_gap;  ///< over those properties
-  /// NMI of the codes of two factors, [I][I], with ones on the diagonal.
+  /// NMI of the codes of every two factors, [I][I], with ones on the diagonal.
   std::vector<std::vector<double>> dependence;
   double mean_dependence = 0;  ///< over pairs of different factors; 0 for a single factor
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
 #include "facet/model/generate.h"
@@ -18,13 +19,13 @@ namespace facet {
 
 namespace {
 
-/// Score of a value that no training image has.
+/// The log frequency of a value that no training image has.
 constexpr double never = -1e9;
-/// Images that go through a network at once when nothing is learned.
-constexpr int64_t reading_batch = 500;
+/// Images per batch where no gradient is needed.
+constexpr int64_t inference_batch = 500;
 
-/// Halves the image until its shorter side has four pixels, with channels doubling: images of any
-/// size cost about the same a pixel, and the features still know where they were seen.
+/// Convolutions of stride 2 with twice the channels each, until the shorter side has four pixels:
+/// the cost per pixel is about the same for every size, and features keep their position.
 NetworkOptions network_for(const ImageShape& shape, int64_t channels) {
   NetworkOptions options{.preset = "custom", .channels = {}, .strides = {}, .kernel = 3};
   for (int64_t side = std::min(shape.height, shape.width); side > 4; side = (side + 1) / 2) {
@@ -32,19 +33,20 @@ NetworkOptions network_for(const ImageShape& shape, int64_t channels) {
     options.strides.push_back(2);
     channels = std::max<int64_t>(channels / 2, 16);
   }
-  if (options.channels.empty()) {  // as small as that already
+  if (options.channels.empty()) {  // an image of at most four pixels
     options.channels = {channels};
     options.strides = {1};
   }
   return options;
 }
 
+/// Bytes to -1 .. 1.
 torch::Tensor to_units(const torch::Tensor& pixels) {
   return pixels.to(kFloat32).div_(127.5).sub_(1);
 }
 
-/// Up in a twentieth of the steps, down along a cosine; shorter for a wider network, in which the
-/// steps of more weights add up.
+/// Linear warm-up over a twentieth of the steps, then cosine decay. Smaller for a wider network,
+/// where the changes of more weights add up.
 double learning_rate(const ClassifierOptions& options, int64_t step) {
   const double progress = static_cast<double>(step + 1) / static_cast<double>(options.steps + 1);
   const double width =
@@ -53,7 +55,7 @@ double learning_rate(const ClassifierOptions& options, int64_t step) {
          (1 + std::cos(std::numbers::pi * progress));
 }
 
-/// A named factor may have more components than its property has values; those mean nothing.
+/// A named factor may have more components than its property has values; the others have no label.
 int64_t value_count(const FactorOptions& factor) {
   return static_cast<int64_t>(factor.values.size());
 }
@@ -63,9 +65,9 @@ std::vector<size_t> named_factors(const FactorialMixture& prior) {
   for (size_t i = 0; i < prior.size(); ++i)
     if (prior.factors[i].named()) named.push_back(i);
   if (named.empty())
-    throw Error({.doing = "judging samples",
+    throw Error({.doing = "classifying samples",
                  .found = "a model without a named factor",
-                 .expected = "a factor with a property, whose values can be asked for",
+                 .expected = "a factor with a property",
                  .cause = "give a factor of the config a \"property\""});
   return named;
 }
@@ -78,19 +80,19 @@ torch::Tensor labels_of(const FactorOptions& factor, const ImageSet& images,
       labels =
           component_labels(images.labels.select(1, static_cast<int64_t>(p)), properties[p], factor);
   if (!labels.ge(0).any().item<bool>())
-    throw Error({.doing = "judging samples of factor",
+    throw Error({.doing = "classifying samples of factor",
                  .object = factor.name,
                  .found = fmt::format("no image with a label of property '{}'", factor.property),
-                 .expected = "some in the training splits and in the one that is measured",
-                 .cause = "the judge learns from labels"});
+                 .expected = "labels in the training splits and in the split to evaluate on",
+                 .cause = "the evaluation classifier is trained on labels"});
   return labels;
 }
 
-/// Images through encoder and decoder, as U8.
+/// The model's reconstructions of all images, U8 [N, C, H, W].
 torch::Tensor reconstruct_pixels(Vae& model, const ImageSet& images, const Key& key) {
   std::vector<torch::Tensor> parts;
   const torch::Tensor all = torch::arange(images.count(), images.labels.options());
-  for (const torch::Tensor& part : all.split(reading_batch)) {
+  for (const torch::Tensor& part : all.split(inference_batch)) {
     const torch::Tensor x =
         model.likelihood().from_pixels(images.draw(part, key.fold(parts.size())));
     parts.push_back(decode_means(model, model.encode(x).mean));
@@ -98,12 +100,12 @@ torch::Tensor reconstruct_pixels(Vae& model, const ImageSet& images, const Key& 
   return torch::cat(parts);
 }
 
-/// Share of the known labels that were judged right, one a property.
-std::vector<double> shares_right(const torch::Tensor& judged, const torch::Tensor& labels) {
+/// The accuracy on images with a known label, one number per property.
+std::vector<double> accuracies(const torch::Tensor& predicted, const torch::Tensor& labels) {
   std::vector<double> shares;
   for (int64_t p = 0; p < labels.size(1); ++p) {
     const torch::Tensor label = labels.select(1, p);
-    const torch::Tensor right = judged.select(1, p).eq(label).masked_select(label.ge(0));
+    const torch::Tensor right = predicted.select(1, p).eq(label).masked_select(label.ge(0));
     shares.push_back(right.to(kFloat64).mean().item<double>());
   }
   return shares;
@@ -151,14 +153,14 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
                           .augment = true,
                           .mirror = images.mirror};
   log_frequencies_.clear();
-  log_even_.clear();
+  log_uniform_.clear();
   for (size_t p = 0; p < values_.size(); ++p) {
     const torch::Tensor column = labelled.labels.select(1, static_cast<int64_t>(p));
     const torch::Tensor counts =
         torch::bincount(column.masked_select(column.ge(0)), {}, values_[p]).to(kFloat32);
     const torch::Tensor missing = counts.eq(0);
     log_frequencies_.push_back((counts / counts.sum()).log().masked_fill(missing, never));
-    log_even_.push_back(torch::zeros_like(counts).masked_fill(missing, never));
+    log_uniform_.push_back(torch::zeros_like(counts).masked_fill(missing, never));
   }
 
   const Key key = Key(options.seed).fold("judge");
@@ -169,10 +171,10 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
     adam.zero_gradients();
     loss(to_units(batches.pixels(step)), batches.labels(step)).backward();
     adam.begin_step();
-    adam.move(all,
-              torch::full({}, learning_rate(options, step),
-                          torch::TensorOptions().dtype(kFloat64).device(device)),
-              {});
+    adam.update(all,
+                torch::full({}, learning_rate(options, step),
+                            torch::TensorOptions().dtype(kFloat64).device(device)),
+                {});
   }
 }
 
@@ -180,7 +182,7 @@ torch::Tensor EvaluationClassifier::most_likely(const torch::Tensor& pixels,
                                                 const std::vector<torch::Tensor>& log_priors) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& part : pixels.split(reading_batch)) {
+  for (const torch::Tensor& part : pixels.split(inference_batch)) {
     const auto all = scores(to_units(part.to(network_.head().weight.device())));
     std::vector<torch::Tensor> columns;
     for (size_t p = 0; p < all.size(); ++p) columns.push_back((all[p] + log_priors[p]).argmax(1));
@@ -189,8 +191,8 @@ torch::Tensor EvaluationClassifier::most_likely(const torch::Tensor& pixels,
   return torch::cat(parts);
 }
 
-torch::Tensor EvaluationClassifier::judge(const torch::Tensor& pixels) {
-  return most_likely(pixels, log_even_);
+torch::Tensor EvaluationClassifier::classify(const torch::Tensor& pixels) {
+  return most_likely(pixels, log_uniform_);
 }
 
 torch::Tensor EvaluationClassifier::classify_natural(const torch::Tensor& pixels) {
@@ -204,17 +206,18 @@ EvaluationClassifier train_classifier(const FactorialMixture& prior, const Image
   std::vector<int64_t> values;
   for (const size_t i : named_factors(prior)) values.push_back(value_count(prior.factors[i]));
   const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
-  EvaluationClassifier judge(shape, values, Key(options.seed).fold("judge network"),
-                             options.channels);
-  judge.train(images, labels, options);
-  return judge;
+  EvaluationClassifier classifier(shape, values, Key(options.seed).fold("judge network"),
+                                  options.channels);
+  classifier.train(images, labels, options);
+  return classifier;
 }
 
 namespace {
 
-/// What the judge says in `column` of samples with factor `index` held at each value in turn.
-ClassifierReport::Factor judge_factor(EvaluationClassifier& judge, Vae& model, size_t index,
-                                      int64_t column, int64_t samples, const Key& key) {
+/// Classifies samples with factor `index` fixed at each of its values in turn; `column` is the
+/// factor's position among the named ones.
+ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& model, size_t index,
+                                         int64_t column, int64_t samples, const Key& key) {
   const FactorOptions& factor = model.prior.factors[index];
   ClassifierReport::Factor result;
   result.name = factor.name;
@@ -225,8 +228,10 @@ ClassifierReport::Factor judge_factor(EvaluationClassifier& judge, Vae& model, s
     fixed[index] = value;
     const LatentSample draw =
         sample_latents(key.fold(static_cast<uint64_t>(value)), model.prior, samples, fixed);
-    const torch::Tensor judged = judge.judge(decode_means(model, draw.z)).select(1, column);
-    const torch::Tensor counts = torch::bincount(judged, {}, values).to(torch::kCPU).contiguous();
+    const torch::Tensor predicted =
+        classifier.classify(decode_means(model, draw.z)).select(1, column);
+    const torch::Tensor counts =
+        torch::bincount(predicted, {}, values).to(torch::kCPU).contiguous();
     const auto* first = counts.data_ptr<int64_t>();
     result.confusion.emplace_back(first, first + counts.numel());
     result.values.push_back(factor.component_name(value));
@@ -239,25 +244,25 @@ ClassifierReport::Factor judge_factor(EvaluationClassifier& judge, Vae& model, s
 
 }  // namespace
 
-ClassifierReport classify_samples(EvaluationClassifier& judge, Vae& model, const ImageSet& real,
-                                  const std::vector<Property>& properties,
+ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
+                                  const ImageSet& real, const std::vector<Property>& properties,
                                   const ClassifierOptions& options) {
   torch::NoGradGuard no_gradient;
   const FactorialMixture& prior = model.prior;
   const std::vector<size_t> named = named_factors(prior);
   const torch::Tensor labels = named_labels(prior, real, properties);
   const Key key = Key(options.seed).fold("judged samples");
-  const auto own = shares_right(judge.classify_natural(real.pixels), labels);
-  const auto reconstructed = shares_right(
-      judge.classify_natural(reconstruct_pixels(model, real, key.fold("binarize"))), labels);
+  const auto own = accuracies(classifier.classify_natural(real.pixels), labels);
+  const auto reconstructed = accuracies(
+      classifier.classify_natural(reconstruct_pixels(model, real, key.fold("binarize"))), labels);
   ClassifierReport report;
   report.samples = options.samples;
-  report.training_labels = judge.training_labels();
+  report.training_labels = classifier.training_labels();
   int64_t all_values = 0;
   for (size_t f = 0; f < named.size(); ++f) {
     const auto column = static_cast<int64_t>(f);
     ClassifierReport::Factor factor =
-        judge_factor(judge, model, named[f], column, options.samples, key.fold(f));
+        classify_factor(classifier, model, named[f], column, options.samples, key.fold(f));
     factor.own_accuracy = own[f];
     factor.reconstructed_accuracy = reconstructed[f];
     all_values += value_count(prior.factors[named[f]]);
@@ -268,26 +273,26 @@ ClassifierReport classify_samples(EvaluationClassifier& judge, Vae& model, const
   std::vector<torch::Tensor> intended;
   for (const size_t i : named)
     intended.push_back(mixed.components.select(1, static_cast<int64_t>(i)));
-  const torch::Tensor judged = judge.judge(decode_means(model, mixed.z));
+  const torch::Tensor predicted = classifier.classify(decode_means(model, mixed.z));
   report.joint_agreement =
-      judged.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
+      predicted.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
   return report;
 }
 
 ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const DataOptions& data,
                                         Split split, bool seen_labels_only,
                                         const ClassifierOptions& options) {
-  // Decoded means are grey, and so are the images that the judge learns to read.
+  // Decoded means are grey, so the classifier is trained on grey images.
   DataOptions grey = data;
   grey.binarize = "none";
   const std::vector<Split> splits = parse_splits(data.train_splits);
   const torch::Device device = model.device();
   ImageSet seen = select_images(pack, splits, grey, seen_labels_only, device);
   seen.mirror = data.mirror;
-  EvaluationClassifier judge = train_classifier(model.prior, seen, pack.properties, options);
+  EvaluationClassifier classifier = train_classifier(model.prior, seen, pack.properties, options);
   ImageSet real = select_images(pack, {split}, grey, false, device);
   real.binarize_by_draw = data.binarize != "none";  // as the model saw them
-  return classify_samples(judge, model, real, pack.properties, options);
+  return classify_samples(classifier, model, real, pack.properties, options);
 }
 
 Json to_json(const ClassifierReport& report) {

@@ -11,21 +11,21 @@ namespace facet {
 
 namespace {
 
-/// Pixels that are decoded at once. On a GPU many, to keep it busy, yet so few that the networks'
-/// widest layers fit. A CPU is fastest with some 128 images of 28x28: 1.5 times as fast as with
-/// 2000.
+/// The number of pixels to decode at once. On a GPU: enough to keep it busy, but few enough that
+/// the networks' widest layers fit in memory. On a CPU: about 128 images of 28x28, which is 1.5
+/// times as fast as 2000.
 int64_t pixels_at_once(torch::Device device) { return device.is_cpu() ? 100'000 : 4'000'000; }
 
-constexpr int64_t most_images = 500;  // in a batch; what is left of the pixels goes to more draws
+constexpr int64_t most_images = 500;  // per batch; small images leave room for several draws each
 
-/// [R, ...] to [times * R, ...], all rows again and again.
+/// [R, ...] to [times * R, ...]: all rows, `times` times over.
 torch::Tensor repeated(const torch::Tensor& tensor, int64_t times) {
   std::vector<int64_t> repeats(static_cast<size_t>(tensor.dim()), 1);
   repeats.front() = times;
   return tensor.repeat(repeats);
 }
 
-/// log p(x|z) p(z) / q(z|x) for one draw z of every row, [R].
+/// log p(x|z) p(z) / q(z|x) for one draw of z per row, [R].
 torch::Tensor log_weights(Vae& model, const torch::Tensor& x, const Encoding& encoding,
                           const Key& key) {
   const torch::Tensor z = encoding.sample(key);
@@ -40,7 +40,7 @@ torch::Tensor log_weights(Vae& model, const torch::Tensor& x, const Encoding& en
                             .sum(1);
 }
 
-/// Of a batch, [B], with so many draws of every image decoded together.
+/// The bounds of a batch, [B]; `together` draws of every image are decoded at once.
 torch::Tensor batch_bounds(Vae& model, const torch::Tensor& x, int64_t draws, int64_t together,
                            const Key& key) {
   const int64_t images = x.size(0);

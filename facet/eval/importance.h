@@ -1,6 +1,6 @@
-// The importance-weighted bound (Burda, Grosse and Salakhutdinov, 2016): the mean over draws
-// z ~ q(z|x) of p(x|z) p(z) / q(z|x), in logarithms, with the predictive marginal of the prior
-// (eq:z-t-dist) as p(z). It needs thousands of draws an image, so many are decoded at once.
+// The importance-weighted bound (Burda, Grosse and Salakhutdinov, 2016): the log of the mean of
+// p(x|z) p(z) / q(z|x) over draws z ~ q(z|x), where p(z) is the predictive marginal of the prior
+// (eq:z-t-dist). It needs thousands of draws per image, so draws are decoded in large batches.
 #pragma once
 
 #include "facet/core/random.h"
@@ -9,7 +9,7 @@
 
 namespace facet {
 
-/// Of every image with so many draws, float64 [N]. Pixels are bytes, [N, C, H, W].
+/// The bound of every image, float64 [N], with `draws` draws per image. Pixels are U8 [N, C, H, W].
 torch::Tensor importance_bounds(Vae& model, const torch::Tensor& pixels, int64_t draws,
                                 const Key& key);
 

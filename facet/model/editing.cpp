@@ -18,7 +18,7 @@ void require_changes(const FactorialMixture& prior, const std::vector<int64_t>& 
   };
   if (changes.size() != prior.size())
     fail(fmt::format("{} components", changes.size()),
-         fmt::format("one for each of {} factors", prior.size()));
+         fmt::format("{}, one per factor", prior.size()));
   for (size_t i = 0; i < prior.size(); ++i)
     if (changes[i] >= prior.factors[i].components)
       fail(fmt::format("component {} of factor '{}'", changes[i], prior.factors[i].name),
@@ -36,7 +36,7 @@ torch::Tensor move_block(const BlockEncoding& block, const FactorPosterior& post
                         (scale[component] / scale.index_select(0, old));
 }
 
-/// The '=' after a factor's name; names and values may hold further ones.
+/// The position of the '=' after a factor's name; names and values may themselves contain '='.
 size_t end_of_name(const FactorialMixture& prior, const std::string& setting) {
   const auto is_factor = [&](size_t equals) {
     return std::any_of(prior.factors.begin(), prior.factors.end(), [&](const auto& factor) {
@@ -60,7 +60,7 @@ std::vector<int64_t> parse_fixed(const FactorialMixture& prior,
       throw Error({.doing = "choosing a component",
                    .object = setting,
                    .found = "no '='",
-                   .expected = "factor=component, by a value's name or a number"});
+                   .expected = "factor=component, with the name of a value or a number"});
     const size_t i = prior.index_of(setting.substr(0, equals));
     const FactorOptions& factor = prior.factors[i];
     const int64_t component = factor.component_of(setting.substr(equals + 1));
@@ -69,7 +69,7 @@ std::vector<int64_t> parse_fixed(const FactorialMixture& prior,
                    .object = setting,
                    .found = fmt::format("factor '{}' at '{}' already", factor.name,
                                         factor.component_name(fixed[i])),
-                   .expected = "one component for a factor"});
+                   .expected = "one component per factor"});
     fixed[i] = component;
   }
   return fixed;
@@ -106,18 +106,18 @@ torch::Tensor interpolate(const FactorialMixture& prior, const torch::Tensor& z_
   if (steps < 2)
     throw Error({.doing = "interpolating latent vectors",
                  .found = fmt::format("{} steps", steps),
-                 .expected = "at least 2, the ends"});
+                 .expected = "at least 2, for both ends"});
   torch::NoGradGuard no_gradient;
-  const torch::Tensor way =
+  const torch::Tensor share =
       torch::linspace(0, 1, steps, z_a.options().dtype(kFloat64)).view({1, steps, 1});
   const auto from = prior.split(z_a), to = prior.split(z_b.expand_as(z_a));
   std::vector<torch::Tensor> blocks;  // [B, steps, D] each
   for (size_t i = 0; i < prior.size(); ++i) {
-    const bool moves =
+    const bool changes =
         factors.empty() || std::find(factors.begin(), factors.end(), i) != factors.end();
     const torch::Tensor start = from[i].unsqueeze(1), end = to[i].unsqueeze(1);
-    // Of this form the ends are exact, which start + way (end - start) is not.
-    blocks.push_back(moves ? (1 - way) * start + way * end : start.expand({-1, steps, -1}));
+    // In this form both ends are exact, unlike in start + share (end - start).
+    blocks.push_back(changes ? (1 - share) * start + share * end : start.expand({-1, steps, -1}));
   }
   return torch::cat(blocks, 2);
 }

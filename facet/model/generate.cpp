@@ -8,14 +8,14 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t decoded_at_once = 500;
+constexpr int64_t slice_size = 500;
 
-/// `convert` gets the decoder's output for a slice of z and the slice's number.
+/// `convert` gets the decoder's output for a slice of z and the index of the slice.
 template <typename Convert>
 torch::Tensor decode_in_slices(const Vae& model, const torch::Tensor& z, const Convert& convert) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& slice : z.split(decoded_at_once))
+  for (const torch::Tensor& slice : z.split(slice_size))
     parts.push_back(convert(model.decode(slice), parts.size()).to(torch::kCPU));
   return torch::cat(parts);
 }

@@ -1,5 +1,5 @@
-// From latent vectors to pixels and back, for whoever shows or measures images: in slices, so that
-// many large images fit into memory. Pixels are U8 [B, C, H, W] on the CPU.
+// From latent vectors to pixels and back, for pictures and evaluations: in slices, so that many
+// large images fit into memory. Pixels are U8 [B, C, H, W] on the CPU.
 #pragma once
 
 #include "facet/core/random.h"
@@ -8,16 +8,16 @@
 
 namespace facet {
 
-/// The means of p(x|z) for z [B, Z].
+/// The means of p(x|z) as pixels, for z [B, Z].
 torch::Tensor decode_means(const Vae& model, const torch::Tensor& z);
 
-/// Draws from p(x|z), likewise.
+/// Draws from p(x|z) as pixels, for z [B, Z].
 torch::Tensor decode_samples(const Vae& model, const torch::Tensor& z, const Key& key);
 
-/// The standard deviations of p(x|z) in grey levels of 255, float [B, C, H, W] on the CPU.
+/// The standard deviations of p(x|z) in grey levels (0 to 255), float32 [B, C, H, W] on the CPU.
 torch::Tensor decode_stddevs(const Vae& model, const torch::Tensor& z);
 
-/// What the encoder says of images.
+/// The encoding of U8 pixels [B, C, H, W].
 Encoding encode_pixels(const Vae& model, const torch::Tensor& pixels);
 
 }  // namespace facet

@@ -16,7 +16,8 @@ torch::Tensor rounded_pixels(const torch::Tensor& unit) {
   return unit.mul(255).round().clamp(0, 255).to(kUInt8);
 }
 
-/// Black or white pixels: the output is a logit. Greys in [0, 1] are taken as expected counts.
+/// Black or white pixels: the output is a logit. A grey value in [0, 1] is a probability of white,
+/// and its log density is the expected one.
 class Bernoulli : public Likelihood {
  public:
   int64_t numbers_per_value() const override { return 1; }
@@ -37,8 +38,8 @@ class Bernoulli : public Likelihood {
   }
 };
 
-/// Colours scaled to [-1, 1]: the output is a mean and, through a scaled sigmoid, a standard
-/// standard deviation between two bounds, for every colour of every pixel.
+/// Values scaled to [-1, 1]: the output has a mean and, through a scaled sigmoid, a standard
+/// deviation between two bounds, for every channel of every pixel.
 class Gaussian : public Likelihood {
  public:
   explicit Gaussian(const LikelihoodOptions& options)
@@ -103,10 +104,12 @@ std::unique_ptr<Likelihood> make_likelihood(const LikelihoodOptions& options) {
 }
 
 void LikelihoodOptions::visit(OptionVisitor& visitor) {
+  visitor.renamed("minimum_deviation", "minimum_stddev");
+  visitor.renamed("maximum_deviation", "maximum_stddev");
   visitor.option("kind", kind, "Distribution of a pixel given the latent vector.",
                  one_of(likelihood_names()));
   visitor.option("minimum_stddev", minimum_stddev,
-                 "For 'gaussian': smallest standard deviation of a pixel in [-1, 1].",
+                 "For 'gaussian': smallest standard deviation of a pixel, which is in [-1, 1].",
                  at_least(1e-6));
   visitor.option("maximum_stddev", maximum_stddev,
                  "For 'gaussian': largest standard deviation of a pixel.", at_least(1e-6));

@@ -1,5 +1,5 @@
-// Likelihoods p(x|z): what the decoder's numbers say about a pixel. To add one, write its class in
-// likelihood.cpp and enter it in the table at the end of that file.
+// Likelihoods p(x|z): the distribution of a pixel given the decoder's output. To add one, write its
+// class in likelihood.cpp and add a line to the table at the end of that file.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 
 namespace facet {
 
-/// x is in the likelihood's own units ([0, 1] or [-1, 1]), [B, C, H, W]; `output` is the decoder's,
-/// [B, numbers_per_value * C, H, W].
+/// x is in the likelihood's own units, [0, 1] or [-1, 1], with the shape [B, C, H, W]; `output` is
+/// the decoder's, [B, numbers_per_value * C, H, W].
 class Likelihood {
  public:
   virtual ~Likelihood() = default;
-  /// How many numbers the decoder gives for a value of a pixel.
+  /// The number of decoder outputs per value of a pixel.
   virtual int64_t numbers_per_value() const = 0;
   /// U8 pixels to the likelihood's units, float32.
   virtual torch::Tensor from_pixels(const torch::Tensor& pixels) const = 0;
-  /// And back, rounded and cut to 0..255.
+  /// The inverse, rounded and clamped to 0..255.
   virtual torch::Tensor to_pixels(const torch::Tensor& x) const = 0;
   /// log p(x|z) summed over the image, [B].
   virtual torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const = 0;

@@ -1,4 +1,4 @@
-// What a config says about the distribution of pixels.
+// The options of the distribution of pixels.
 #pragma once
 
 #include <string>

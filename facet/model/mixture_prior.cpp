@@ -1,6 +1,6 @@
-// The paper's prior: every factor's mixture has a posterior, which moves by natural gradients
-// (eq:lambda-update). While labels have weight, the closed form of a named factor's natural
-// gradient is gone (eq:semi-sup), and its posterior moves by Adam instead.
+// The paper's prior: every factor's mixture has a posterior, which is updated by natural gradients
+// (eq:lambda-update). While the label loss has weight, the natural gradient of a named factor has
+// no closed form (eq:semi-sup), and Adam updates its posterior instead.
 #include "facet/core/torch.h"
 #include "facet/model/prior_strategy.h"
 #include "facet/model/vae.h"
@@ -18,7 +18,7 @@ class MixturePrior : public PriorStrategy {
     for (size_t i = 0; i < model.prior.size(); ++i)
       if (model.prior.factors[i].named())
         optimizers_.try_emplace(model.prior.factors[i].name, model.prior.posteriors[i], adam,
-                                PosteriorOptimizer::Moves::posterior);
+                                PosteriorOptimizer::Kind::posterior);
   }
 
   std::vector<FactorParameters> parameters(const Vae& model, bool supervised) override {
@@ -28,16 +28,16 @@ class MixturePrior : public PriorStrategy {
     return parameters;
   }
 
-  /// The hyperprior's lines of the bound (eq:elbo:d, eq:elbo:e) matter for parameters that move by
-  /// first-order gradients.
+  /// The KL terms of the hyperprior (eq:elbo:d, eq:elbo:e), needed for parameters that are updated
+  /// by first-order gradients.
   torch::Tensor penalty(const Vae& model, const std::vector<FactorParameters>& parameters,
                         int64_t images) const override {
     torch::Tensor sum;
     for (const FactorParameters& factor : parameters) {
       if (!factor.defined()) continue;
       const HyperpriorKl kl = hyperprior_kl(factor, model.prior.hyperprior);
-      const torch::Tensor one = (kl.components.sum() + kl.weights) / static_cast<double>(images);
-      sum = sum.defined() ? sum + one : one;
+      const torch::Tensor term = (kl.components.sum() + kl.weights) / static_cast<double>(images);
+      sum = sum.defined() ? sum + term : term;
     }
     return sum;
   }
@@ -48,8 +48,8 @@ class MixturePrior : public PriorStrategy {
       by_natural_gradient[i] = !by_gradient(model, i, batch.supervised);
       if (!by_natural_gradient[i]) step_by_gradient(model, i, batch.learning_rate);
     }
-    const Encoding moved = model.encode(batch.x);
-    natural_gradient_update(model.prior, moved.mean, moved.log_variance, batch.labels,
+    const Encoding encoding = model.encode(batch.x);
+    natural_gradient_update(model.prior, encoding.mean, encoding.log_variance, batch.labels,
                             batch.natural, by_natural_gradient);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -16,18 +17,18 @@ void require_finite(const torch::Tensor& tensor, const std::string& name,
   if (!torch::isfinite(tensor).all().item<bool>())
     throw Error({.doing = fmt::format("reading tensor '{}' of", name),
                  .object = object,
-                 .found = "NaN or infinite numbers",
-                 .expected = "finite ones",
-                 .cause = "did the training diverge? Go back to an earlier checkpoint"});
+                 .found = "NaN or infinite values",
+                 .expected = "finite values",
+                 .cause = "did training diverge? Go back to an earlier checkpoint"});
 }
 
-/// What the metadata says about the shape of images.
+/// The shape of images, as stored in the metadata.
 struct ShapeOptions {
   int64_t channels = 0, height = 0, width = 0;
   void visit(OptionVisitor& visitor) {
-    visitor.option("channels", channels, "Channels of an image.", between(1, 3));
-    visitor.option("height", height, "Rows of an image.", at_least(1));
-    visitor.option("width", width, "Columns of an image.", at_least(1));
+    visitor.option("channels", channels, "Number of channels.", between(1, 3));
+    visitor.option("height", height, "Height in pixels.", at_least(1));
+    visitor.option("width", width, "Width in pixels.", at_least(1));
   }
 };
 
@@ -65,8 +66,8 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
       if (letter != "m" && !stored.gt(0).all().item<bool>())
         throw Error({.doing = fmt::format("reading tensor '{}' of", name),
                      .object = object,
-                     .found = "numbers at or below zero",
-                     .expected = "positive ones",
+                     .found = "values at or below zero",
+                     .expected = "positive values",
                      .cause = "is the file damaged?"});
       return stored.to(device);
     };
@@ -102,9 +103,9 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
                  .cause = "is this a pack or a training state?"});
   ModelOptions options;
   ShapeOptions shape;
-  read_options(options, parse_config(metadata("model"), object), object);
+  read_options(options, parse_config(metadata("model"), object), object, OldNames::accept);
   read_options(shape, parse_config(metadata("shape"), object), object);
-  // Before anything of these sizes is allocated: the file must hold a prior of them.
+  // Checked before anything of these sizes is allocated.
   for (const FactorOptions& factor : options.factors)
     file.get(fmt::format("prior.{}.m", factor.name), kFloat64,
              {factor.components, factor.dimensions}, object);

@@ -1,5 +1,5 @@
-// A trained model as a file: the networks' parameters by name, the prior's mean parameters, and in
-// the metadata the options that rebuild it. Any safetensors reader can open it.
+// A trained model as a file: the networks' parameters by name and the prior's mean parameters; the
+// metadata has the options from which the model is rebuilt. Any safetensors reader can open it.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace facet {
 /// Adds the networks' parameters ("encoder.head.weight") and the prior ("prior.NAME.m", ".s", ".a",
 /// ".b", ".c") to a file.
 void store_model(const Vae& model, TensorFile& file);
-/// The other way; an Error where a tensor is missing, of another shape, or not finite.
+/// The inverse. Throws an Error if a tensor is missing, has another shape, or is not finite.
 void restore_model(Vae& model, const TensorFile& file, const std::string& object);
 
 void write_model(const std::filesystem::path& path, const Vae& model);

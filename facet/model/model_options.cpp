@@ -8,7 +8,7 @@ namespace facet {
 
 namespace {
 
-/// What `model.prior` may be, and what each kind means: from the table of priors.
+/// The values of `model.prior` and their meanings come from the table of priors.
 std::vector<std::string> prior_names() {
   std::vector<std::string> names;
   for (const PriorKind& kind : prior_kinds()) names.emplace_back(kind.name);
@@ -32,8 +32,9 @@ void ModelOptions::visit(OptionVisitor& visitor) {
   visitor.option("likelihood", likelihood, "The distribution of pixels.");
   visitor.option("network", network, "Encoder and decoder.");
   visitor.option("factors", factors, "The factors of the latent vector, in order.");
-  visitor.option("prior", prior, prior_help().c_str(), one_of(prior_names()));
-  visitor.option("hyperprior", hyperprior, "Priors on the mixtures' parameters.");
+  visitor.option("prior", prior, prior_help().c_str(),
+                 one_of(prior_names(), {{"points", "point_mass"}}));
+  visitor.option("hyperprior", hyperprior, "The prior of the mixtures' parameters.");
 }
 
 }  // namespace facet

@@ -1,4 +1,4 @@
-// What a config says about the model: networks, likelihood and prior.
+// The options of the model: networks, likelihood and prior.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// N(0, I), the prior of a plain VAE, to compare with: one component per factor that never moves.
+// N(0, I), the prior of a plain VAE, as a baseline: one component per factor, never updated.
 #include <fmt/format.h>
 
 #include "facet/core/error.h"

@@ -60,7 +60,7 @@ torch::Tensor label_loss(const FactorialMixture& prior, const Encoding& encoding
 
 namespace {
 
-/// Minus eq:elbo:a to eq:elbo:c, a mean over the images.
+/// Minus eq:elbo:a to eq:elbo:c, the mean over the images.
 torch::Tensor unlabelled_loss(const BoundTerms& terms, const torch::Tensor& kl_weight) {
   std::vector<torch::Tensor> kl_z, kl_r;
   for (const FactorTerms& factor : terms.factors) {

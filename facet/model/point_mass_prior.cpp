@@ -1,5 +1,5 @@
-// Mixtures with point estimates in place of a posterior (VaDE; Jiang et al., 2017), to compare
-// with: means, variances and weights move by Adam in every joint step.
+// Mixtures with point estimates instead of a posterior (VaDE; Jiang et al., 2017), as a baseline:
+// Adam updates means, variances and weights in every joint step.
 #include "facet/core/torch.h"
 #include "facet/model/prior_strategy.h"
 #include "facet/model/vae.h"
@@ -14,7 +14,7 @@ class PointMassPrior : public PriorStrategy {
   void begin(const Vae& model, const AdamOptions& adam, int64_t) override {
     for (size_t i = 0; i < model.prior.size(); ++i)
       optimizers_.try_emplace(model.prior.factors[i].name, model.prior.posteriors[i], adam,
-                              PosteriorOptimizer::Moves::point_mass);
+                              PosteriorOptimizer::Kind::point_mass);
   }
 
   void begin_joint(Vae& model) override {

@@ -5,12 +5,12 @@
 namespace facet {
 
 PosteriorOptimizer::PosteriorOptimizer(const FactorPosterior& posterior, AdamOptions options,
-                                       Moves moves)
+                                       Kind kind)
     : options_(options),
-      moves_(moves),
+      kind_(kind),
       components_(posterior.components.alpha.size(0)),
       dimensions_(posterior.components.alpha.size(1)) {
-  options_.weight_decay = 0;  // it is for networks: a logarithm of 0 is no simpler than another
+  options_.weight_decay = 0;  // it is for networks; a logarithm should not be pulled towards 0
   const auto size = 4 * components_ * dimensions_ + components_;
   moments_ = {torch::zeros({size}, posterior.counts.options()),
               torch::zeros({size}, posterior.counts.options())};
@@ -37,14 +37,14 @@ FactorParameters PosteriorOptimizer::track(const FactorPosterior& posterior) {
 
 void PosteriorOptimizer::step(FactorPosterior& posterior, const torch::Tensor& learning_rate) {
   torch::NoGradGuard no_gradient;
-  const torch::Tensor moved = flat_.detach();
+  const torch::Tensor updated = flat_.detach();
   steps_ += 1;
-  if (moves_ == Moves::point_mass) {  // log s and log a lie behind m
+  if (kind_ == Kind::point_mass) {  // log s and log a come after m
     const int64_t block = components_ * dimensions_;
     flat_.mutable_grad().narrow(0, block, 2 * block).zero_();
   }
-  adam_update(moved, flat_.grad(), moments_, steps_, learning_rate, options_);
-  const FactorParameters parameters = from_flat(moved);
+  adam_update(updated, flat_.grad(), moments_, steps_, learning_rate, options_);
+  const FactorParameters parameters = from_flat(updated);
   posterior.assign(FactorPosterior::from_mean(parameters.components, parameters.counts));
 }
 

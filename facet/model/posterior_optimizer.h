@@ -1,8 +1,9 @@
-// First-order steps on a factor's posterior. While the cross-entropy of eq:semi-sup has weight, the
-// closed-form natural gradient of a named factor is gone; its mean parameters move by Adam instead,
-// in the unconstrained form m, log s, log a, log b, log c. So do point estimates of the components
-// (prior/point_mass.h), where m, log b and log c stand for mean, variance and weight, and the rest
-// is held. The natural parameters stay the state: each step starts from them and ends in them.
+// First-order updates of a factor's posterior. While the cross-entropy of eq:semi-sup has weight,
+// the natural gradient of a named factor has no closed form, and Adam updates its mean parameters
+// in the unconstrained form m, log s, log a, log b, log c. The same holds for point estimates of
+// components (prior/point_mass.h), where m, log b and log c are mean, variance and weight, and log
+// s and log a are fixed. The state remains the natural parameters: every step starts from them and
+// writes them back.
 #pragma once
 
 #include <map>
@@ -15,14 +16,14 @@ namespace facet {
 
 class PosteriorOptimizer {
  public:
-  enum class Moves { posterior, point_mass };
+  enum class Kind { posterior, point_mass };
 
-  PosteriorOptimizer(const FactorPosterior& posterior, AdamOptions options, Moves moves);
+  PosteriorOptimizer(const FactorPosterior& posterior, AdamOptions options, Kind kind);
 
-  /// Mean parameters of `posterior` that gradients flow to; good until step().
+  /// Mean parameters of `posterior` that gradients flow to; valid until step().
   FactorParameters track(const FactorPosterior& posterior);
-  /// One Adam step along the gradients that backward() left, written back to `posterior`, whose
-  /// tensors stay where they are.
+  /// One Adam step with the gradients of backward(), written to the existing tensors of
+  /// `posterior`.
   void step(FactorPosterior& posterior, const torch::Tensor& learning_rate);
 
   /// For checkpoints.
@@ -34,14 +35,14 @@ class PosteriorOptimizer {
   FactorParameters from_flat(const torch::Tensor& flat) const;
 
   AdamOptions options_;
-  Moves moves_;
+  Kind kind_;
   int64_t components_, dimensions_;
   torch::Tensor flat_;  ///< float64 [4 K D + K]
   AdamMoments moments_;
-  torch::Tensor steps_;  ///< int64, one number on the device
+  torch::Tensor steps_;  ///< an int64 scalar on the device
 };
 
-/// Those of a model, by the factor's name.
+/// The optimizers of a model, by the factor's name.
 using PosteriorOptimizers = std::map<std::string, PosteriorOptimizer>;
 
 }  // namespace facet

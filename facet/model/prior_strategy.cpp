@@ -13,11 +13,11 @@ std::unique_ptr<PriorStrategy> make_vamp_prior(const ModelOptions&, const ImageS
 
 const std::vector<PriorKind>& prior_kinds() {
   static const std::vector<PriorKind> kinds = {
-      {"mixture", "the factorial mixture with a posterior of its parameters", make_mixture_prior},
+      {"mixture", "the Bayesian factorial mixture", make_mixture_prior},
       {"normal", "N(0, I)", make_normal_prior},
-      {"point_mass", "the mixtures' parameters as point estimates that move by gradients (VaDE)",
+      {"point_mass", "the factorial mixture with point estimates of its parameters (VaDE)",
        make_point_mass_prior},
-      {"vamp", "the encodings of learned images as components (VampPrior)", make_vamp_prior},
+      {"vamp", "a mixture of the encodings of learned images (VampPrior)", make_vamp_prior},
   };
   return kinds;
 }

@@ -1,8 +1,8 @@
-// What one kind of prior does in training that others do not: where its components start, which of
-// its numbers gradients flow to, how they move after the networks have moved. All kinds keep their
-// components as a FactorialMixture, so that bound, files and pictures are the same for all. The
-// model owns the strategy that `model.prior` names. To add a prior: a file with its class, and one
-// line of the table in prior_strategy.cpp.
+// The parts of training that depend on the kind of prior: how its components are initialised, which
+// of its parameters gradients flow to, and how it is updated after the networks. All kinds store
+// their components as a FactorialMixture, so that bound, files and pictures are the same for all.
+// The model owns the strategy that `model.prior` names. To add a prior, write a file with its class
+// and add a line to the table in prior_strategy.cpp.
 #pragma once
 
 #include <memory>
@@ -20,68 +20,67 @@ namespace facet {
 
 class Vae;
 
-/// The batch of a joint step, after whose gradient the components move.
+/// The batch of a joint step, for updating the prior after the networks.
 struct JointBatch {
-  torch::Tensor x;       ///< in the likelihood's units, [B, C, H, W]
-  torch::Tensor labels;  ///< int64 [B, I], -1 where unknown; undefined where there are none
-  bool supervised;       ///< whether labels have weight in this step
-  torch::Tensor
-      learning_rate;        ///< of components that move by Adam, one float64 number on the device
-  NaturalGradient natural;  ///< the step of components that move by natural gradients
+  torch::Tensor x;              ///< in the likelihood's units, [B, C, H, W]
+  torch::Tensor labels;         ///< int64 [B, I], -1 where unknown; undefined if there are none
+  bool supervised;              ///< whether the label loss has weight in this step
+  torch::Tensor learning_rate;  ///< for factors updated by Adam, a float64 scalar on the device
+  NaturalGradient natural;      ///< for factors updated by natural gradients
 };
 
 class PriorStrategy {
  public:
   virtual ~PriorStrategy() = default;
 
-  /// Parameters of its own that gradients move beside the networks, such as a VampPrior's
-  /// pseudo-inputs.
+  /// The prior's own parameters that are trained with the networks, such as the pseudo-inputs of a
+  /// VampPrior.
   virtual NamedTensors own_parameters() const { return {}; }
-  /// Whether its components are fitted to encodings of a fixed encoder, in phase 2.
+  /// Whether phase 2 fits the components to the encodings of a fixed encoder.
   virtual bool fits_encodings() const { return true; }
-  /// Whether q(xi) is a posterior with a hyperprior, whose KL belongs to the bound.
+  /// Whether q(xi) is a posterior, whose KL from the hyperprior is part of the bound.
   virtual bool bayesian() const { return false; }
-  /// Whether the components are numbers of their own, which an average of weights averages too;
-  /// false where they are functions of the networks.
+  /// Whether the components are parameters, which weight averaging averages too; false if they are
+  /// functions of the networks.
   virtual bool has_own_components() const { return true; }
 
-  /// Before the first step of training on so many images: makes the optimizers. An Error where
-  /// images are too few.
+  /// Called before the first training step: makes the optimizers. Throws an Error if there are too
+  /// few images.
   virtual void begin(const Vae& model, const AdamOptions& adam, int64_t images);
-  /// Places components that are not fitted to encodings; after phase 1.
+  /// Called after phase 1: initialises components that are not fitted to encodings.
   virtual void place(Vae& model, const ImageSet& images, const Key& key);
-  /// Before the first joint step.
+  /// Called before the first joint step.
   virtual void begin_joint(Vae& model);
-  /// The parameters of every factor that gradients flow to in a joint step; undefined where the
-  /// factor's posterior is a constant of the step.
+  /// The parameters that gradients flow to in a joint step, one entry per factor; undefined for a
+  /// factor whose posterior is constant in the step.
   virtual std::vector<FactorParameters> parameters(const Vae& model, bool supervised);
-  /// What the loss of a supervised step has beside the batch's own; undefined for nothing.
+  /// An additional term of the loss in a supervised step; undefined if there is none.
   virtual torch::Tensor penalty(const Vae& model, const std::vector<FactorParameters>& parameters,
                                 int64_t images) const;
-  /// Moves the components after the networks have moved.
+  /// Updates the components after the networks.
   virtual void after_gradient(Vae& model, const JointBatch& batch);
-  /// Gives dead components of free factors images again.
+  /// Revives dead components of free factors.
   virtual void revive(Vae& model, const Key& key);
-  /// After the networks' numbers were exchanged for others.
+  /// Called after the networks' parameters were replaced.
   virtual void refresh(Vae& model);
 
-  /// Optimizers of posteriors that move by gradients, by the factor's name; for checkpoints.
+  /// Optimizers of posteriors that are updated by gradients, by the factor's name; for checkpoints.
   PosteriorOptimizers& optimizers() { return optimizers_; }
   const PosteriorOptimizers& optimizers() const { return optimizers_; }
 
  protected:
-  /// Parameters of factor i that gradients flow to, until step_by_gradient.
+  /// Parameters of a factor that gradients flow to; valid until step_by_gradient.
   FactorParameters track(const Vae& model, size_t factor);
   void step_by_gradient(Vae& model, size_t factor, const torch::Tensor& learning_rate);
 
   PosteriorOptimizers optimizers_;
 };
 
-/// A kind of prior as the table has it.
+/// An entry of the table of priors.
 struct PriorKind {
   const char* name;     ///< in configs
-  const char* meaning;  ///< one clause for the reference
-  /// An Error where the factors are not as this prior needs them.
+  const char* meaning;  ///< one clause for the option's help
+  /// Throws an Error if this prior does not support the factors.
   std::unique_ptr<PriorStrategy> (*make)(const ModelOptions& options, const ImageShape& shape);
 };
 const std::vector<PriorKind>& prior_kinds();

@@ -20,7 +20,7 @@ constexpr const char* kDoing = "making a recipe";
 void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {
   if (recipe.size() != prior.size())
     fail("", fmt::format("{} entries", recipe.size()),
-         fmt::format("one for each of {} factors", prior.size()));
+         fmt::format("{}, one per factor", prior.size()));
   for (size_t i = 0; i < prior.size(); ++i) {
     const FactorOptions& factor = prior.factors[i];
     if (recipe[i].component >= factor.components)
@@ -37,7 +37,7 @@ torch::Tensor draw_block(const FactorRecipe& recipe, const NormalGamma& chosen, 
   torch::Tensor block = chosen.m;
   if (recipe.temperature > 0) {
     const torch::Tensor draw = student_t_sample(key, chosen);
-    // Not through the mean at temperature 1: there and back would round the draw.
+    // At temperature 1 the draw itself: subtracting and adding the mean would round it.
     block = recipe.temperature == 1 ? draw : chosen.m + recipe.temperature * (draw - chosen.m);
   }
   if (recipe.offsets.empty()) return block;

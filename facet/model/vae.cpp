@@ -7,7 +7,7 @@ namespace facet {
 
 namespace {
 
-/// exp(-12) to exp(8): wide enough never to bind in a healthy run, narrow enough that a bad batch
+/// Variances from exp(-12) to exp(8): normal training never reaches these limits, and a bad batch
 /// cannot overflow.
 constexpr double smallest_log_variance = -12, largest_log_variance = 8;
 
@@ -79,7 +79,7 @@ void Vae::accelerate(const Bf16Copies& bf16_copies) {
 void Vae::begin_gradients() {
   encoder_.stack()->begin_gradients();
   decoder_.stack()->begin_gradients();
-  // LibTorch adds up those of the prior.
+  // LibTorch accumulates the gradients of the prior's own parameters.
   for (auto& [name, parameter] : strategy_->own_parameters()) parameter.mutable_grad().zero_();
 }
 
@@ -94,7 +94,7 @@ void Vae::change_coordinates(const Coordinates& coordinates, const torch::Tensor
   const torch::Tensor transform = coordinates.transform, centre = coordinates.centre;
   const auto& [head_weight, head_bias] = encoder_.head();
   const auto& [stem_weight, stem_bias] = decoder_.stem();
-  // The head gives means and then log variances.
+  // The first half of the head's rows gives means, the second log variances.
   torch::Tensor mean_weight = head_weight.narrow(0, 0, latents);
   torch::Tensor mean_bias = head_bias.narrow(0, 0, latents);
   mean_weight.copy_(transform.matmul(mean_weight.to(kFloat64)));

@@ -1,5 +1,5 @@
 // The model: an encoder q(z|x), a decoder with a likelihood p(x|z), and the factorial mixture prior
-// on z. Networks are float32 (or what the caller casts them to), the prior float64.
+// on z. Networks are float32 unless the caller casts them, the prior is float64.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct Encoding {
   torch::Tensor mean, log_variance;
 
   torch::Tensor variance() const;
-  /// z = mean + sigma * noise, which gradients flow through.
+  /// z = mean + sigma * noise, [B, Z]; gradients flow through it.
   torch::Tensor sample(const Key& key) const;
 };
 
@@ -33,43 +33,44 @@ class Vae {
   Vae(const ModelOptions& options, const ImageShape& shape, const Key& key);
   Vae(Vae&&) = default;
 
-  /// x in the likelihood's units, [B, C, H, W].
+  /// The encoding of x [B, C, H, W], which is in the likelihood's units.
   Encoding encode(const torch::Tensor& x) const;
-  /// The encoding and a draw z from it, [B, Z]: encode() and sample() in one.
+  /// The encoding and a draw z from it, [B, Z]: encode() and sample() in one call.
   std::pair<Encoding, torch::Tensor> encode_and_sample(const torch::Tensor& x,
                                                        const Key& noise) const;
-  /// z [B, Z] of any float type to the decoder's output.
+  /// The decoder's output for z [B, Z] of any floating-point type.
   torch::Tensor decode(const torch::Tensor& z) const;
 
-  /// What depends on the kind of prior.
+  /// The parts of training that depend on the kind of prior.
   PriorStrategy& strategy() { return *strategy_; }
   const PriorStrategy& strategy() const { return *strategy_; }
 
   const Encoder& encoder() const { return encoder_; }
   const Decoder& decoder() const { return decoder_; }
-  /// All that gradients move, by names such as "encoder.head.weight", in the order of the file.
+  /// All trained parameters, with names such as "encoder.head.weight", in the order of the file.
   NamedTensors parameters() const;
   const ModelOptions& options() const { return options_; }
   const ImageShape& shape() const { return shape_; }
   const Likelihood& likelihood() const { return *likelihood_; }
   torch::Device device() const;
-  /// Networks and prior alike.
+  /// Moves networks and prior to a device.
   void move_to(torch::Device device);
   int64_t network_parameters() const;
 
-  /// From now on the kernels of cuda/stack.h run the networks, on parameters as they lie now, whose
-  /// gradients are defined. Where `bf16_copies` is empty they compute in TF32, else in bfloat16.
-  /// Where our kernels do not run on the model's device, nothing changes.
+  /// From now on the kernels of cuda/stack.h run the networks, on the parameters' current memory;
+  /// their gradients must be defined. They compute in TF32 if `bf16_copies` is empty, otherwise in
+  /// bfloat16. Does nothing where our kernels do not run on the model's device.
   void accelerate(const Bf16Copies& bf16_copies);
   bool accelerated() const { return encoder_.stack() != nullptr; }
-  /// Around the backward pass of an accelerated model: the first one after `begin` writes the
-  /// parameters' gradients, others add to them, and after `finish` they are there.
+  /// Around the backward passes of an accelerated model: the first pass after begin_gradients()
+  /// overwrites the parameters' gradients, further ones add to them; they are complete after
+  /// finish_gradients().
   void begin_gradients();
   void finish_gradients();
 
-  /// Makes z' = transform (z - centre) the model's latent vector. What the decoder gives for a
-  /// point stays the same, the encoder's mean moves along; its log variance becomes the given one
-  /// [Z] for every image, to be learned again.
+  /// Makes z' = transform (z - centre) the model's latent vector. The decoder's output for a point
+  /// stays the same, and the encoder's mean is transformed. The encoder's log variance becomes the
+  /// given one, [Z], for every image, and has to be learned again.
   void change_coordinates(const Coordinates& coordinates, const torch::Tensor& log_variance);
 
   FactorialMixture prior;

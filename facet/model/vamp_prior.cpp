@@ -1,6 +1,6 @@
-// The VampPrior (Tomczak and Welling, 2018), to compare with: the components are the encodings of
-// learned images, the pseudo-inputs, all with the same weight. Pseudo-inputs are parameters beside
-// the networks', and start near training images.
+// The VampPrior (Tomczak and Welling, 2018), as a baseline: the components are the encodings of
+// learned images, the pseudo-inputs, all with the same weight. Pseudo-inputs are trained with the
+// networks and start near training images.
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -29,7 +29,7 @@ class VampPrior : public PriorStrategy {
                    .object = "model.prior vamp",
                    .found = fmt::format("{} components and {} images", logits_.size(0), images),
                    .expected = "at least as many images",
-                   .cause = "each component starts at an image of its own"});
+                   .cause = "every component starts at a different image"});
   }
 
   void place(Vae&, const ImageSet& images, const Key& key) override {
@@ -37,7 +37,7 @@ class VampPrior : public PriorStrategy {
     const torch::Tensor order = permutation(key.fold("components"), images.count());
     const torch::Tensor pixels =
         images.draw(order.narrow(0, 0, logits_.size(0)), key.fold("pseudo-inputs"));
-    // Black and white are infinitely far away: start where gradients still flow.
+    // The logits of black and white are infinite: clamped, so that gradients still flow.
     logits_.copy_(torch::logit(pixels.to(kFloat32) / 255.0, 0.1));
   }
 
@@ -55,7 +55,7 @@ class VampPrior : public PriorStrategy {
   }
 
  private:
-  /// What the present encoder makes of the pseudo-inputs; gradients flow to both.
+  /// The encodings of the pseudo-inputs; gradients flow to encoder and pseudo-inputs.
   FactorParameters components(const Vae& model) const {
     const torch::Tensor pixels = 255.0 * torch::sigmoid(logits_);
     const Encoding encoding = model.encode(model.likelihood().from_pixels(pixels));
@@ -66,7 +66,7 @@ class VampPrior : public PriorStrategy {
     return point_mass_parameters(block.mean, block.variance, weights);
   }
 
-  torch::Tensor logits_;  ///< of the pixels' shares of white, float32 [K, C, H, W]
+  torch::Tensor logits_;  ///< logits of pixels / 255, float32 [K, C, H, W]
 };
 
 }  // namespace

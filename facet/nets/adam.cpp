@@ -9,7 +9,7 @@ namespace facet {
 
 namespace {
 
-/// Every parameter starts on a boundary of 64 bytes, where vector instructions like it.
+/// Every parameter starts on a 64-byte boundary, for vector instructions.
 constexpr int64_t alignment = 16;
 
 int64_t aligned(int64_t count) { return (count + alignment - 1) / alignment * alignment; }
@@ -25,14 +25,15 @@ ops::AdamNumbers numbers_of(const AdamOptions& options, const torch::Tensor& lea
 void AdamOptions::visit(OptionVisitor& visitor) {
   visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 1));
   visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
-  visitor.option("epsilon", epsilon, "Keeps the step finite where gradients vanish.",
+  visitor.option("epsilon", epsilon, "Added to the denominator, so that steps stay finite.",
                  at_least(1e-30));
+  visitor.renamed("largest_gradient_norm", "clip_grad_norm");
   visitor.option("clip_grad_norm", clip_grad_norm,
-                 "A gradient with a larger norm is scaled down to it; 0 never clips.", at_least(0));
-  visitor.option(
-      "weight_decay", weight_decay,
-      "Every step takes this share, times the learning rate, from the networks' weights.",
-      at_least(0));
+                 "Gradients with a larger norm are scaled down to this norm; 0 never clips.",
+                 at_least(0));
+  visitor.option("weight_decay", weight_decay,
+                 "Every step shrinks the networks' weights by this times the learning rate.",
+                 at_least(0));
 }
 
 void adam_update(const torch::Tensor& parameters, const torch::Tensor& gradients,
@@ -47,9 +48,9 @@ void adam_update(const torch::Tensor& parameters, const torch::Tensor& gradients
 torch::Tensor Adam::ParameterSlice::view(const torch::Tensor& flat) const {
   int64_t count = 1;
   for (const int64_t side : shape) count *= side;
-  const torch::Tensor mine = flat.narrow(0, offset, count);
-  if (!channels_last) return mine.view(shape);
-  return mine.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
+  const torch::Tensor slice = flat.narrow(0, offset, count);
+  if (!channels_last) return slice.view(shape);
+  return slice.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
 }
 
 Adam::Adam(const NamedTensors& parameters, const AdamOptions& options) : options_(options) {
@@ -90,11 +91,11 @@ Adam::Range Adam::range_of(const NamedTensors& part) const {
   return range;
 }
 
-void Adam::move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
-                bool decays) {
+void Adam::update(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+                  bool decay) {
   torch::NoGradGuard no_gradient;
   AdamOptions options = options_;
-  if (!decays) options.weight_decay = 0;
+  if (!decay) options.weight_decay = 0;
   const auto part = [&](const torch::Tensor& flat) {
     return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
   };

@@ -1,6 +1,6 @@
-// Adam over one flat buffer. All parameters of a model become views of one tensor, and so do their
-// gradients: a step, the gradient's norm and a checkpoint are then a handful of operations whatever
-// the number of layers.
+// Adam on one flat buffer. All parameters of a model become views of one tensor, and so do their
+// gradients: a step, the gradient's norm and a checkpoint are then a handful of operations,
+// regardless of the number of layers.
 #pragma once
 
 #include <vector>
@@ -10,63 +10,64 @@
 
 namespace facet {
 
-/// Running means of the gradient and of its square, flat.
+/// Running means of the gradient and of its square, [number of parameters] each.
 struct AdamMoments {
   torch::Tensor first, second;
 };
 
-/// One Adam step of flat `parameters` in place; gradients are not clipped. `step` (int64, counted
-/// from 1) and `learning_rate` (float64) are numbers on their device, and on a GPU they stay there.
+/// One Adam step of flat `parameters` in place, without clipping. `step` (int64, counted from 1)
+/// and `learning_rate` (float64) are scalars on the parameters' device; on a GPU they are not
+/// copied to the host.
 void adam_update(const torch::Tensor& parameters, const torch::Tensor& gradients,
                  const AdamMoments& moments, const torch::Tensor& step,
                  const torch::Tensor& learning_rate, const AdamOptions& options);
 
 class Adam {
  public:
-  /// Makes the parameters, which must be on their device already, views of its buffer. On a GPU the
-  /// weights of convolutions lie channels-last.
+  /// Makes the parameters, which must already be on their device, views of its buffer. On a GPU,
+  /// the weights of convolutions are stored channels-last.
   Adam(const NamedTensors& parameters, const AdamOptions& options);
 
   void zero_gradients() { gradients_.zero_(); }
-  /// Length of the whole gradient, a scalar on the device.
+  /// The norm of the gradient of all parameters, a scalar on the device.
   torch::Tensor gradient_norm() const;
-  /// A stretch of the flat buffers.
+  /// A range of the flat buffers.
   struct Range {
     int64_t begin, end;
   };
-  /// Where some of the parameters lie, which follow each other.
+  /// The range of some of the parameters, which must be consecutive.
   Range range_of(const NamedTensors& part) const;
-  /// Begins a step: every range is then moved once, in any order, on any stream. A gradient longer
-  /// than clip_grad_norm is scaled down to it; `norm` is gradient_norm(), and is not used where
-  /// that is 0.
+  /// Begins a step, in which every range is then updated once, in any order, on any stream.
   void begin_step() { steps_ += 1; }
-  /// Weight decay is for weights: without `decays` there is none.
-  void move(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
-            bool decays = true);
+  /// Updates a range. `norm` is gradient_norm(): a larger one than clip_grad_norm is clipped to it;
+  /// it is unused if clip_grad_norm is 0. Weight decay applies only if `decay` is set.
+  void update(const Range& range, const torch::Tensor& learning_rate, const torch::Tensor& norm,
+              bool decay = true);
   bool clips() const { return options_.clip_grad_norm > 0; }
 
-  /// For checkpoints: steps taken and the running moments, flat.
+  /// For checkpoints: the number of steps and the moments, in the order of in_order().
   int64_t steps() const { return steps_.item<int64_t>(); }
   AdamMoments moments() const { return {in_order(moments_.first), in_order(moments_.second)}; }
-  /// Starts anew, after parameters were changed from outside.
+  /// Zeroes steps and moments, after parameters were changed from outside.
   void reset();
   void restore(int64_t steps, const AdamMoments& moments);
 
-  /// All parameters, flat; and a buffer that lies like them parameter after parameter in the order
-  /// given to the constructor, as files have it, and back.
+  /// All parameters, flat.
   const torch::Tensor& parameters() const { return parameters_; }
+  /// A flat buffer like parameters() with every parameter in row-major order, as files have it.
   torch::Tensor in_order(const torch::Tensor& flat) const;
+  /// The inverse: fills `flat` from `ordered`.
   void from_order(const torch::Tensor& flat, const torch::Tensor& ordered) const;
-  /// After parameters were changed from outside.
+  /// Call after parameters were changed from outside.
   void refresh_bf16_copies();
 
-  /// The bfloat16 copy of a parameter, flat, in the order in which it lies. The first call makes
-  /// copies of all parameters, and from then on every step keeps them up to date.
+  /// The bfloat16 copy of a parameter, flat, in the parameter's memory order. The first call makes
+  /// copies of all parameters; from then on every step updates them.
   torch::Tensor bf16_copy_of(const torch::Tensor& parameter);
 
  private:
   AdamOptions options_;
-  /// Where a parameter lies in the flat buffers.
+  /// The place of one parameter in the flat buffers.
   struct ParameterSlice {
     int64_t offset;
     std::vector<int64_t> shape;
@@ -76,9 +77,9 @@ class Adam {
   };
   std::vector<ParameterSlice> slices_;
   torch::Tensor parameters_, gradients_;
-  torch::Tensor bf16_copies_;  ///< undefined until one is asked for
+  torch::Tensor bf16_copies_;  ///< flat; undefined until the first bf16_copy_of()
   AdamMoments moments_;
-  torch::Tensor steps_;  ///< int64, one number on the device
+  torch::Tensor steps_;  ///< an int64 scalar on the device
 };
 
 }  // namespace facet

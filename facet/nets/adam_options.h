@@ -1,4 +1,4 @@
-// What a config says about the networks' optimizer.
+// The options of the networks' optimizer.
 #pragma once
 
 #include "facet/core/options.h"

@@ -22,7 +22,7 @@ const std::vector<Preset>& presets() {
       // PixelVAE's network as the paper uses it, 28-14-7-4: 567,745 parameters with 64 latents.
       {"paper28", {32, 32, 32, 64, 64, 64, 64, 64}, {1, 2, 1, 2, 1, 2, 1, 1}},
       {"paper64", {128, 256, 512, 1024}, {2, 2, 2, 2}},
-      // For the demo: some 20 milliseconds a step on two cores.
+      // For the demo: about 20 milliseconds per step on two cores.
       {"small32", {32, 64, 64}, {2, 2, 2}},
   };
   return all;
@@ -37,7 +37,7 @@ NetworkOptions resolve(const NetworkOptions& options) {
             {.doing = "building the network",
              .object = options.preset,
              .found = "channels or strides beside a preset",
-             .expected = "either of them, with \"preset\": \"custom\" for a stack of your own"});
+             .expected = "either a preset, or \"preset\": \"custom\" with channels and strides"});
       resolved.channels = preset.channels;
       resolved.strides = preset.strides;
     }
@@ -46,7 +46,7 @@ NetworkOptions resolve(const NetworkOptions& options) {
 
 int64_t padding_of(int64_t kernel) { return (kernel - 1) / 2; }
 
-/// A layer with He's normal initialisation; the gain shrinks it where no ReLU follows.
+/// A layer with He's normal initialisation; a gain below 1 is for layers without a ReLU.
 LayerParameters initial_layer(torch::IntArrayRef weight_shape, int64_t outputs, double fan_in,
                               double gain, const Key& key) {
   const torch::TensorOptions options(kFloat32);
@@ -73,13 +73,15 @@ std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
 
 void NetworkOptions::visit(OptionVisitor& visitor) {
   visitor.option("preset", preset,
-                 "The paper's 28x28 or 64x64 network, a small one for 32x32, or 'custom'.",
+                 "The paper's network for 28x28 or 64x64 images, a small one for 32x32, or "
+                 "'custom'.",
                  one_of({"paper28", "paper64", "small32", "custom"}));
   visitor.option("channels", channels, "For 'custom': channels of the encoder's convolutions.",
                  at_least(1));
-  visitor.option("strides", strides, "For 'custom': their strides, one a convolution.",
+  visitor.option("strides", strides, "For 'custom': the stride of every convolution.",
                  between(1, 8));
-  visitor.option("kernel", kernel, "Side of the convolutions' kernels.", between(1, 15));
+  visitor.option("kernel", kernel, "Width and height of the convolutions' kernels.",
+                 between(1, 15));
 }
 
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
@@ -90,7 +92,7 @@ std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
                  .object = options.preset,
                  .found = fmt::format("{} channels and {} strides", resolved.channels.size(),
                                       resolved.strides.size()),
-                 .expected = "one of each for every convolution, at least one"});
+                 .expected = "one of each per convolution, and at least one convolution"});
   std::vector<ConvolutionLayer> layers;
   int64_t channels = shape.channels, height = shape.height, width = shape.width;
   const int64_t kernel = resolved.kernel, padding = padding_of(kernel);
@@ -125,7 +127,7 @@ Encoder::Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, c
   }
   const ConvolutionLayer& last = layers.back();
   const int64_t features = last.channels_out * last.height_out * last.width_out;
-  // A small head: the posterior starts near N(0, 1), where the first prior is.
+  // A small head: q(z|x) starts near N(0, I), the prior of the first phase.
   head_ = initial_layer({outputs, features}, outputs, static_cast<double>(features), 0.5,
                         key.fold("head"));
 }
@@ -178,7 +180,7 @@ Decoder::Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, i
     const bool transposed = stride != 1 || kernel % 2 == 0;
     const double gain = i == 0 ? std::sqrt(0.5) : 1.0;  // no ReLU follows the last layer
     const auto taps = static_cast<double>(in * kernel * kernel);
-    // Transposed, a pixel of the output gets kernel^2 / stride^2 pixels of the input.
+    // In a transposed convolution an output pixel depends on kernel^2 / stride^2 input pixels.
     const double fan_in = transposed ? taps / static_cast<double>(stride * stride) : taps;
     const std::vector<int64_t> shape =
         transposed ? std::vector{in, out, kernel, kernel} : std::vector{out, in, kernel, kernel};
@@ -200,11 +202,12 @@ torch::Tensor Decoder::Layer::forward(const torch::Tensor& x) const {
   if (transposed && x.is_cpu())
     return transposed_convolution(x, weight, bias, stride, padding, height, width);
   if (transposed) {
-    const auto lost = [&](int64_t out, int64_t in) {
+    const auto output_padding = [&](int64_t out, int64_t in) {
       return out - ((in - 1) * stride - 2 * padding + weight.size(2));
     };
-    return torch::conv_transpose2d(x, weight, bias, stride, padding,
-                                   {lost(height, x.size(2)), lost(width, x.size(3))});
+    return torch::conv_transpose2d(
+        x, weight, bias, stride, padding,
+        {output_padding(height, x.size(2)), output_padding(width, x.size(3))});
   }
   if (x.is_cpu() && weight.size(0) < narrow_channels) return narrow_convolution(x, weight, bias);
   return torch::conv2d(x, weight, bias, stride, padding);

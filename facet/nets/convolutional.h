@@ -1,6 +1,6 @@
-// Encoder and decoder networks: a stack of convolutions with ReLU and a linear layer, and its
-// mirror image, in which a stride becomes a transposed convolution. The paper's two networks are
-// presets of this one family.
+// Encoder and decoder networks. The encoder is a stack of convolutions with ReLU and a linear
+// layer; the decoder is its mirror image, with transposed convolutions in place of strided ones.
+// The paper's two networks are presets of this family.
 #pragma once
 
 #include <functional>
@@ -16,17 +16,17 @@
 
 namespace facet {
 
-/// One convolution of the encoder; the decoder has one for each, backwards.
+/// One convolution of the encoder; the decoder has the same ones in reverse.
 struct ConvolutionLayer {
   int64_t channels_in, channels_out, stride, kernel;
   int64_t height_in, width_in, height_out, width_out;
 };
 
-/// Gives the bfloat16 copy of a parameter; empty where a network computes in TF32.
+/// Gives the bfloat16 copy of a parameter; empty if the network computes in TF32.
 using Bf16Copies = std::function<torch::Tensor(const torch::Tensor&)>;
 
-/// The encoder's convolutions for images of a shape. An Error where channels and strides do not
-/// match or a layer would leave no pixel.
+/// The encoder's convolutions for images of a shape. Throws an Error if the numbers of channels and
+/// strides differ or a layer would leave no pixels.
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
                                                  const ImageShape& shape);
 
@@ -36,7 +36,7 @@ struct LayerParameters {
   torch::Tensor bias;    ///< [O]
 };
 
-/// Images [B, C, H, W] to `outputs` numbers each, [B, outputs].
+/// Maps images [B, C, H, W] to [B, outputs].
 class Encoder {
  public:
   Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key);
@@ -45,8 +45,8 @@ class Encoder {
   NamedTensors parameters() const;
   /// The linear layer at the end.
   const LayerParameters& head() const { return head_; }
-  /// From now on the kernels of cuda/stack.h compute it, on parameters as they lie now; nothing
-  /// changes where our kernels do not run on their device.
+  /// From now on the kernels of cuda/stack.h compute forward(), on the parameters' current memory.
+  /// Does nothing where our kernels do not run on the parameters' device.
   void accelerate(const Bf16Copies& bf16_copies);
   cuda::Stack* stack() const { return stack_.get(); }
 
@@ -57,13 +57,13 @@ class Encoder {
   std::shared_ptr<cuda::Stack> stack_;
 };
 
-/// Latent vectors [B, Z] to `channels` numbers per pixel, [B, channels, H, W].
+/// Maps latent vectors [B, Z] to [B, channels, H, W].
 class Decoder {
  public:
   Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
           const Key& key);
   torch::Tensor forward(const torch::Tensor& latents) const;
-  /// "stem.weight" to the last convolution's "bias", in the order of the layers.
+  /// "stem.weight" to the last convolution's bias, in the order of the layers.
   NamedTensors parameters() const;
   /// The linear layer at the beginning.
   const LayerParameters& stem() const { return stem_; }

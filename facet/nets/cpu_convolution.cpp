@@ -15,8 +15,8 @@ using torch::autograd::tensor_list;
 
 torch::Tensor bias_gradient(const torch::Tensor& gradient) { return gradient.sum({0, 2, 3}); }
 
-/// The gradient of a plain convolution with respect to its input or its weight. Of the tensor that
-/// the gradient is taken of, only the shape counts.
+/// The gradient of a plain convolution with respect to its images or its weight; of that tensor
+/// only the shape is used.
 torch::Tensor convolution_gradient(const torch::Tensor& gradient, const torch::Tensor& images,
                                    const torch::Tensor& weight, int64_t stride, int64_t padding,
                                    bool of_images) {
@@ -57,10 +57,10 @@ class TransposedConvolution : public torch::autograd::Function<TransposedConvolu
   }
 };
 
-/// Adds `from` [H, W], moved by (down, right), to `to` [H, W]; what leaves the image is dropped.
+/// Adds `from` [H, W], shifted by (down, right), to `to` [H, W]; pixels shifted out are dropped.
 template <class Number>
-void add_moved(const Number* from, Number* to, int64_t height, int64_t width, int64_t down,
-               int64_t right) {
+void add_shifted(const Number* from, Number* to, int64_t height, int64_t width, int64_t down,
+                 int64_t right) {
   const int64_t first = std::max<int64_t>(right, 0), last = width + std::min<int64_t>(right, 0);
   for (int64_t row = std::max<int64_t>(down, 0); row < height + std::min<int64_t>(down, 0); ++row) {
     const Number* source = from + (row - down) * width - right;
@@ -69,8 +69,8 @@ void add_moved(const Number* from, Number* to, int64_t height, int64_t width, in
   }
 }
 
-/// Sums what every tap of the kernel adds to the output: `taps` [O, kernel, kernel, B, H, W] to
-/// `output` [B, O, H, W], which holds the bias already.
+/// Adds the contribution of every position in the kernel, `taps` [O, kernel, kernel, B, H, W], to
+/// `output` [B, O, H, W], which already has the bias.
 template <class Number>
 void add_taps(const torch::Tensor& taps, torch::Tensor& output) {
   const int64_t kernel = taps.size(1), batch = output.size(0), channels = output.size(1);
@@ -81,9 +81,9 @@ void add_taps(const torch::Tensor& taps, torch::Tensor& output) {
     for (int64_t image = begin; image < end; ++image)
       for (int64_t channel = 0; channel < channels; ++channel)
         for (int64_t tap = 0; tap < kernel * kernel; ++tap)
-          add_moved(from + ((channel * kernel * kernel + tap) * batch + image) * pixels,
-                    to + (image * channels + channel) * pixels, height, width,
-                    kernel / 2 - tap / kernel, kernel / 2 - tap % kernel);
+          add_shifted(from + ((channel * kernel * kernel + tap) * batch + image) * pixels,
+                      to + (image * channels + channel) * pixels, height, width,
+                      kernel / 2 - tap / kernel, kernel / 2 - tap % kernel);
   });
 }
 
@@ -111,12 +111,12 @@ class NarrowConvolution : public torch::autograd::Function<NarrowConvolution> {
     const torch::Tensor &x = saved[0], &weight = saved[1];
     const torch::Tensor gradient = channels_last(gradients[0]);
     const int64_t padding = weight.size(2) / 2;
-    // Exchanged, images and gradient make the weight's gradient with taps and channels exchanged
-    // too, and then it is the many channels that fill the vectors.
-    const torch::Tensor exchanged =
+    // With images and gradient swapped, the result is the weight's gradient with input and output
+    // channels swapped and the kernel flipped; the many channels then fill oneDNN's vectors.
+    const torch::Tensor swapped =
         convolution_gradient(x, gradient, weight.transpose(0, 1), 1, padding, false);
     return {convolution_gradient(gradient, x, weight, 1, padding, true),
-            exchanged.flip({2, 3}).transpose(0, 1), bias_gradient(gradient)};
+            swapped.flip({2, 3}).transpose(0, 1), bias_gradient(gradient)};
   }
 };
 

@@ -1,4 +1,4 @@
-// What a config says about the networks.
+// The options of the networks.
 #pragma once
 
 #include <cstdint>

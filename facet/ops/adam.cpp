@@ -18,16 +18,16 @@ void move(const torch::Tensor& parameters, const torch::Tensor& first, const tor
     const auto steps = static_cast<double>(numbers.step.item<int64_t>());
     const double correction1 = 1.0 - std::pow(numbers.beta1, steps);
     const double correction2 = 1.0 - std::pow(numbers.beta2, steps);
-    const torch::Tensor spread =
+    const torch::Tensor denominator =
         second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(numbers.epsilon);
-    parameters.addcdiv_(first, spread, -rate.item<double>() / correction1);
+    parameters.addcdiv_(first, denominator, -rate.item<double>() / correction1);
     return;
   }
   const torch::Tensor steps = numbers.step.to(kFloat64);
   const torch::Tensor correction1 = 1.0 - torch::pow(numbers.beta1, steps);
   const torch::Tensor correction2 = 1.0 - torch::pow(numbers.beta2, steps);
-  const torch::Tensor spread = second.sqrt().div_(correction2.sqrt()).add_(numbers.epsilon);
-  parameters.sub_((first / spread).mul_(rate / correction1));
+  const torch::Tensor denominator = second.sqrt().div_(correction2.sqrt()).add_(numbers.epsilon);
+  parameters.sub_((first / denominator).mul_(rate / correction1));
 }
 
 }  // namespace

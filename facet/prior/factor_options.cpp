@@ -9,13 +9,13 @@
 namespace facet {
 
 void FactorOptions::visit(OptionVisitor& visitor) {
-  visitor.option("name", name, "What the factor is called in files, pictures and options.");
-  visitor.option("components", components, "K, the number of clusters of its mixture.",
+  visitor.option("name", name, "Name of the factor in files, pictures and options.");
+  visitor.option("components", components, "K, the number of components of the factor's mixture.",
                  at_least(1));
-  visitor.option("dimensions", dimensions, "D, the numbers of its block of the latent vector.",
-                 at_least(1));
+  visitor.option("dimensions", dimensions,
+                 "D, the number of latent dimensions in the factor's block.", at_least(1));
   visitor.option("property", property,
-                 "A labelled property of the data that names this factor; empty leaves it free.");
+                 "A labelled property of the data that names this factor; empty: a free factor.");
   visitor.option("values", values,
                  "Names of a named factor's components; training fills them in from the data.");
 }
@@ -31,7 +31,7 @@ int64_t FactorOptions::component_of(const std::string& text) const {
                .object = text,
                .found = "no component of this name",
                .expected = fmt::format("0 to {}{}", components - 1,
-                                       values.empty() ? "" : " or a value's name"),
+                                       values.empty() ? "" : " or the name of a value"),
                .cause = values.empty() ? "" : suggest(text, values)});
 }
 
@@ -42,8 +42,8 @@ std::string FactorOptions::component_name(int64_t component) const {
 
 void Hyperprior::visit(OptionVisitor& visitor) {
   const Constraint positive = at_least(1e-300);
-  visitor.option("m0", m0, "Expected mean of a component.");
-  visitor.option("s0", s0, "Weight of m0, in images.", positive);
+  visitor.option("m0", m0, "Prior mean of a component's mean.");
+  visitor.option("s0", s0, "Weight of m0, as a number of images.", positive);
   visitor.option("a0", a0, "Shape of the precision's Gamma prior.", positive);
   visitor.option("b0", b0, "Rate of the precision's Gamma prior.", positive);
   visitor.option("c0", c0, "Dirichlet pseudo-count of every component.", positive);

@@ -1,5 +1,5 @@
-// What a config says about the prior: the factors with their names and sizes, and the hyperprior
-// that their mixtures share.
+// The options of the prior: the factors' names and sizes, and the hyperprior that their mixtures
+// share.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct FactorOptions {
   std::vector<std::string> values;
 
   bool named() const { return !property.empty(); }
-  /// The component that a value's name or an index from 0 stands for; an Error with near matches
-  /// where there is none.
+  /// The component with the value `text`, or with the index `text`, counted from 0. Throws an Error
+  /// with suggestions if there is none.
   int64_t component_of(const std::string& text) const;
-  /// "with" for a named factor's component, "3" for a free one's.
+  /// The name of a named factor's component, such as "with"; a free factor's index, such as "3".
   std::string component_name(int64_t component) const;
 
   void visit(OptionVisitor& visitor);

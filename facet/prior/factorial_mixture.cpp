@@ -34,8 +34,8 @@ FactorPosterior FactorPosterior::to(torch::Device device) const {
 }
 
 void FactorPosterior::assign(const FactorPosterior& other) {
-  const NamedTensors mine = tensors(), theirs = other.tensors();
-  for (size_t i = 0; i < mine.size(); ++i) mine[i].second.copy_(theirs[i].second);
+  const NamedTensors to = tensors(), from = other.tensors();
+  for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
 }
 
 NamedTensors FactorPosterior::tensors() const {
@@ -49,7 +49,7 @@ NamedTensors FactorPosterior::tensors() const {
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
   const NormalGammaMoments expected = moments(components);
   const double log_two_pi = std::log(2.0 * std::numbers::pi);
-  // The square in eq:Elogp expanded, so that the sum over d is two matrix products.
+  // The square in eq:Elogp is expanded, so that the sum over d is two matrix products.
   const torch::Tensor constant =
       0.5 * (expected.log_alpha - log_two_pi - expected.alpha_mu2).sum(1);  // [K]
   return torch::addmm(constant, block.mean, expected.alpha_mu.t()) -
@@ -255,12 +255,12 @@ std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch
 
 void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                              const torch::Tensor& log_variance, const torch::Tensor& labels,
-                             const NaturalGradient& step, const std::vector<bool>& moves) {
+                             const NaturalGradient& step, const std::vector<bool>& updated) {
   torch::NoGradGuard no_gradient;
-  if (kernel_natural_gradient_update(prior, mean, log_variance, labels, step, moves)) return;
+  if (kernel_natural_gradient_update(prior, mean, log_variance, labels, step, updated)) return;
   const auto blocks = prior.split(mean, torch::exp(log_variance));
   for (size_t i = 0; i < prior.size(); ++i)
-    if (moves[i])
+    if (updated[i])
       natural_gradient_update(prior.posteriors[i], blocks[i], labels_of_factor(labels, i), step,
                               prior.hyperprior);
 }

@@ -1,8 +1,9 @@
-// The factorial mixture prior: the latent vector z is cut into blocks, one a factor, and each block
-// has its own Bayesian mixture of Gaussians (eq:prior, eq:joint). Here are the posterior q_lambda
-// of one factor's parameters, the closed-form E-step (eq:resp, eq:Elogp), the KL terms of the bound
-// (eq:elbo:b to eq:elbo:e), the natural-gradient step (eq:natural-gradients, eq:lambda-update) and
-// the predictive. Everything is float64 and in matrix products: nothing of size [B, K, D] exists.
+// The factorial mixture prior: the latent vector z is split into blocks, one per factor, and every
+// block has its own Bayesian mixture of Gaussians (eq:prior, eq:joint). This file has the posterior
+// q_lambda of one factor's parameters, the closed-form E-step (eq:resp, eq:Elogp), the KL terms of
+// the bound (eq:elbo:b to eq:elbo:e), the natural-gradient step (eq:natural-gradients,
+// eq:lambda-update) and the predictive. Everything is float64 and uses matrix products: no tensor
+// has the size [B, K, D].
 #pragma once
 
 #include <string>
@@ -27,8 +28,8 @@ struct FactorParameters {
   bool defined() const { return counts.defined(); }
 };
 
-/// The same as state: Normal-Gammas in natural parameters, [K, D] each, and
-/// pseudo-counts.
+/// The same as the state of training: Normal-Gammas in natural parameters, [K, D] each, and
+/// pseudo-counts [K].
 struct FactorPosterior {
   NaturalNormalGamma components;
   torch::Tensor counts;
@@ -37,13 +38,13 @@ struct FactorPosterior {
   NormalGamma mean() const { return to_mean(components); }
   FactorParameters parameters() const { return {mean(), counts}; }
   FactorPosterior to(torch::Device device) const;
-  /// Takes the numbers of another one of the same size; the tensors stay where they are.
+  /// Copies the values of another posterior of the same size into the existing tensors.
   void assign(const FactorPosterior& other);
   /// "log_alpha", "alpha", "alpha_mu", "alpha_mu2" and "counts".
   NamedTensors tensors() const;
 };
 
-/// What the encoder says of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
+/// The encoding of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
 struct BlockEncoding {
   torch::Tensor mean, variance;
 };
@@ -51,13 +52,13 @@ struct BlockEncoding {
 /// E_q[log N(z_i; mu_k, alpha_k^-1)] for every image and component, [B, K] (eq:Elogp).
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components);
 
-/// The maximiser of the bound over q(r), [B, K] (eq:resp): a softmax of eq:Elogp + E[log pi]. The
-/// paper's g: labels play no part.
+/// The maximiser of the bound over q(r), [B, K] (eq:resp): the softmax of eq:Elogp + E[log pi]. It
+/// is the paper's g, which does not depend on labels.
 torch::Tensor assignment_probabilities(const torch::Tensor& expected_log_normal,
                                        const torch::Tensor& expected_log_weights);
 
-/// The assignment_probabilities with labelled images clamped: labels are int64 [B], -1 where
-/// unknown.
+/// The assignment probabilities with one-hot rows for labelled images. `labels` are int64 [B], -1
+/// where unknown.
 torch::Tensor clamp_labels(const torch::Tensor& assignment_probabilities,
                            const torch::Tensor& labels);
 
@@ -69,8 +70,8 @@ torch::Tensor kl_z(const BlockEncoding& block, const torch::Tensor& expected_log
 torch::Tensor kl_r(const torch::Tensor& responsibilities,
                    const torch::Tensor& expected_log_weights);
 
-/// KL of the hyperprior: Normal-Gammas summed over d, [K] (eq:elbo:d), and Dirichlet, scalar
-/// (eq:elbo:e).
+/// The KL from the hyperprior: of the Normal-Gammas, summed over d, [K] (eq:elbo:d), and of the
+/// Dirichlet, a scalar (eq:elbo:e).
 struct HyperpriorKl {
   torch::Tensor components, weights;
 };
@@ -78,23 +79,23 @@ HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior&
 
 /// One factor's part of the bound for a batch; gradients flow to the block's mean and variance.
 struct FactorTerms {
-  torch::Tensor responsibilities;      ///< [B, K], held constant: at the optimum the total
-                                       ///< derivative is the same (envelope theorem)
+  /// [B, K], detached: at the optimum the total derivative is the same (envelope theorem).
+  torch::Tensor responsibilities;
   torch::Tensor kl_z;                  ///< [B]
   torch::Tensor kl_r;                  ///< [B]
-  torch::Tensor label_log_likelihood;  ///< log g at the label, 0 without one, [B] (eq:semi-sup)
+  torch::Tensor label_log_likelihood;  ///< log g of the label, 0 if unknown, [B] (eq:semi-sup)
 };
 FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& parameters,
                          const torch::Tensor& labels);
-/// The same at a posterior, which no gradient flows to.
+/// The same at a posterior, without gradients to it.
 FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
                          const torch::Tensor& labels);
 
-/// The E-step alone: responsibilities with labels clamped, [B, K], no gradient.
+/// The E-step alone, without gradients: responsibilities with labels clamped, [B, K].
 torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterior,
                      const torch::Tensor& labels);
 
-/// Sums over the images of a batch that the posterior depends on.
+/// The sufficient statistics of a batch.
 struct FactorStatistics {
   torch::Tensor counts;  ///< sum of gamma, [K]
   torch::Tensor first;   ///< sum of gamma mean, [K, D]
@@ -106,17 +107,18 @@ FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& res
 FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,
                                     const Hyperprior& hyperprior);
 
-/// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*, where rho is one float64
-/// number on the posterior's device.
+/// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*, where rho is a float64
+/// scalar on the posterior's device.
 void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
                   const torch::Tensor& rho);
 
-/// A whole natural-gradient step on a batch: E-step, statistics, lambda* and the step towards it,
-/// in place.
+/// The numbers of a natural-gradient step.
 struct NaturalGradient {
   double scale = 1.0;  ///< N / |B|
-  torch::Tensor rho;   ///< one float64 number on the posterior's device
+  torch::Tensor rho;   ///< a float64 scalar on the posterior's device
 };
+/// A complete natural-gradient step on a batch, in place: E-step, statistics, lambda*, and the step
+/// towards it.
 void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                              const torch::Tensor& labels, const NaturalGradient& step,
                              const Hyperprior& hyperprior);
@@ -124,46 +126,46 @@ void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& bl
 /// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);
 
-/// All factors of a model and the hyperprior they share. Block i of z is the i-th stretch of
-/// dimensions(i) numbers.
+/// All factors of a model and the hyperprior they share. The blocks of z are in the order of the
+/// factors.
 struct FactorialMixture {
   std::vector<FactorOptions> factors;
   Hyperprior hyperprior;
-  std::vector<FactorPosterior> posteriors;  ///< one a factor
+  std::vector<FactorPosterior> posteriors;  ///< one per factor
 
-  /// Every posterior at the hyperprior. An Error where names repeat or sizes are not positive.
+  /// Every posterior at the hyperprior. Throws an Error if names repeat or sizes are not positive.
   FactorialMixture(std::vector<FactorOptions> factors, const Hyperprior& hyperprior,
                    torch::Device device = torch::kCPU);
 
   size_t size() const { return factors.size(); }
   int64_t dimensions() const;  ///< Z
-  /// Where factor i's block of z begins.
+  /// The first dimension of a factor's block of z.
   int64_t block_begin(size_t factor) const;
-  /// How many images each component of a factor holds in expectation, float64 [K] on the CPU; a
-  /// component lives when it holds more than one.
+  /// The expected number of training images per component of a factor, float64 [K] on the CPU; a
+  /// component with more than one is alive.
   torch::Tensor held_images(size_t factor) const;
-  /// The factor called `name`; an Error with near matches where there is none.
+  /// The index of the factor called `name`. Throws an Error with suggestions if there is none.
   size_t index_of(const std::string& name) const;
-  /// Cuts [B, Z] tensors into float64 blocks, one a factor.
+  /// Splits [B, Z] tensors into float64 blocks, one per factor.
   std::vector<BlockEncoding> split(const torch::Tensor& mean, const torch::Tensor& variance) const;
   std::vector<torch::Tensor> split(const torch::Tensor& z) const;
   void to(torch::Device device);
 };
 
-/// The label column of factor i; undefined where labels are.
+/// The column of a factor's labels, [B]; undefined if `labels` is.
 torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor);
 
-/// The terms of every factor for encodings with mean and log variance [B, Z]. `parameters[i]`,
-/// where defined, stands for factor i's posterior, and gradients flow to it too. `labels` is int64
+/// The terms of every factor for encodings with mean and log variance [B, Z]. If `parameters[i]` is
+/// defined, it is used instead of factor i's posterior, and gradients flow to it. `labels` is int64
 /// [B, I] or undefined.
 std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch::Tensor& mean,
                                       const torch::Tensor& log_variance,
                                       const std::vector<FactorParameters>& parameters,
                                       const torch::Tensor& labels);
 
-/// A natural-gradient step of every factor i with `moves[i]`, on encodings and labels as above.
+/// A natural-gradient step of every factor i with `updated[i]`, on encodings and labels as above.
 void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                              const torch::Tensor& log_variance, const torch::Tensor& labels,
-                             const NaturalGradient& step, const std::vector<bool>& moves);
+                             const NaturalGradient& step, const std::vector<bool>& updated);
 
 }  // namespace facet

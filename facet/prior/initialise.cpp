@@ -7,7 +7,7 @@ namespace facet {
 
 namespace {
 
-/// Components at `centres` that hold `counts` images [K] of N each and share one variance [D].
+/// Components at `centres` [K, D] with `counts` images [K] and one shared variance [D].
 FactorPosterior posterior_at(const torch::Tensor& centres, const torch::Tensor& counts,
                              const torch::Tensor& variance, const Hyperprior& hyperprior) {
   const torch::Tensor spread = counts.unsqueeze(1).expand_as(centres);  // [K, D]
@@ -39,15 +39,16 @@ FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tens
   const torch::Tensor means = block.mean.index_select(0, known);
   const torch::Tensor overall = block.mean.mean(0);
   const torch::Tensor counts = torch::bincount(classes, {}, components).to(kFloat64);  // [K]
-  // One pseudo-image at the mean of all keeps an unseen class finite.
+  // One pseudo-image at the overall mean keeps a class without labels finite.
   const torch::Tensor centres =
       (overall + cluster_sums(means, classes, components)) / (counts + 1.0).unsqueeze(1);
-  // The variance of all, not that within classes: the classes still overlap, and components as wide
-  // as all of it let the labels pull them apart.
-  const torch::Tensor whole = (block.mean - overall).square().mean(0);
+  // The overall variance, not that within classes: the classes still overlap, and wide components
+  // let the labels pull them apart.
+  const torch::Tensor overall_variance = (block.mean - overall).square().mean(0);
   const double scale =
       static_cast<double>(images) / static_cast<double>(known.size(0) + components);
-  return posterior_at(centres, scale * (counts + 1.0), whole + block.variance.mean(0), hyperprior);
+  return posterior_at(centres, scale * (counts + 1.0), overall_variance + block.variance.mean(0),
+                      hyperprior);
 }
 
 }  // namespace facet

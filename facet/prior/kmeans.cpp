@@ -12,7 +12,7 @@ struct Nearest {
   torch::Tensor distances, assignments;  ///< squared distance and index of the nearest centre, [N]
 };
 
-/// Slices keep the distance matrix at a few million numbers.
+/// In slices, so that a distance matrix has at most a few million elements.
 Nearest nearest_centres(const torch::Tensor& points, const torch::Tensor& centres) {
   const int64_t slice = std::max<int64_t>(1, (int64_t{1} << 22) / centres.size(0));
   const torch::Tensor norms = centres.square().sum(1);
@@ -27,9 +27,9 @@ Nearest nearest_centres(const torch::Tensor& points, const torch::Tensor& centre
   return {torch::cat(distances), torch::cat(assignments)};
 }
 
-/// k-means++: each next centre is a point drawn with probability proportional to its squared
-/// distance from the centres so far.
-torch::Tensor spread_starts(const Key& key, const torch::Tensor& points, int64_t clusters) {
+/// k-means++ seeding: each further centre is a point drawn with probability proportional to its
+/// squared distance from the nearest centre so far.
+torch::Tensor seed_centres(const Key& key, const torch::Tensor& points, int64_t clusters) {
   const auto generator = key.generator(points.device());
   std::vector<torch::Tensor> centres;
   torch::Tensor distances = torch::ones({points.size(0)}, points.options());
@@ -55,13 +55,13 @@ torch::Tensor cluster_sums(const torch::Tensor& points, const torch::Tensor& ass
 
 KMeans k_means(const Key& key, const torch::Tensor& points, int64_t clusters, int64_t iterations) {
   torch::NoGradGuard no_gradient;
-  torch::Tensor centres = spread_starts(key, points, clusters);
+  torch::Tensor centres = seed_centres(key, points, clusters);
   Nearest nearest = nearest_centres(points, centres);
   torch::Tensor counts;
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     counts = torch::bincount(nearest.assignments, {}, clusters);
     const torch::Tensor sums = cluster_sums(points, nearest.assignments, clusters);
-    // A cluster without points stays where it is until it is re-seeded.
+    // A cluster without points keeps its centre until it is re-seeded below.
     centres = torch::where(counts.gt(0).unsqueeze(1),
                            sums / counts.clamp_min(1).unsqueeze(1).to(points.dtype()), centres);
     const torch::Tensor empty = counts.eq(0).nonzero().squeeze(1);

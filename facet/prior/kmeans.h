@@ -1,5 +1,6 @@
-// k-means, the seed of the mixtures: k-means++ starts, Lloyd's iterations, empty clusters
-// re-seeded at the points farthest from their centres. Memory is [N, K] in slices of N.
+// k-means, which initialises the mixtures: k-means++ seeding, Lloyd's iterations, and empty
+// clusters re-seeded at the points farthest from their centres. Distances [N, K] are computed in
+// slices of N.
 #pragma once
 
 #include "facet/core/random.h"
@@ -13,8 +14,8 @@ struct KMeans {
   torch::Tensor counts;       ///< int64 [K]
 };
 
-/// Sums of the rows of `points` [N, D] that belong together, [clusters, D]: on the CPU, since a
-/// gpu would add them in another order each time.
+/// The sum of each cluster's rows of `points` [N, D], [clusters, D]. Computed on the CPU, since a
+/// GPU would add in a different order each time.
 torch::Tensor cluster_sums(const torch::Tensor& points, const torch::Tensor& assignments,
                            int64_t clusters);
 

@@ -83,9 +83,9 @@ bool kernel_natural_gradient_update(FactorPosterior& posterior, const BlockEncod
 
 bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                                     const torch::Tensor& log_variance, const torch::Tensor& labels,
-                                    const NaturalGradient& step, const std::vector<bool>& moves) {
+                                    const NaturalGradient& step, const std::vector<bool>& updated) {
   if (!ops::kernel_computes(mean, kFloat32)) return false;
-  const KernelFactors factors(prior, labels, moves);
+  const KernelFactors factors(prior, labels, updated);
   cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
                                 kernel_input(step, prior.hyperprior));
   return true;

@@ -28,9 +28,9 @@ bool kernel_natural_gradient_update(FactorPosterior& posterior, const BlockEncod
                                     const torch::Tensor& labels, const NaturalGradient& step,
                                     const Hyperprior& hyperprior);
 
-/// The steps of every factor i with `moves[i]`, for float32 encodings on a GPU.
+/// The steps of every factor i with `updated[i]`, for float32 encodings on a GPU.
 bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                                     const torch::Tensor& log_variance, const torch::Tensor& labels,
-                                    const NaturalGradient& step, const std::vector<bool>& moves);
+                                    const NaturalGradient& step, const std::vector<bool>& updated);
 
 }  // namespace facet

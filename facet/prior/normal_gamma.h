@@ -1,8 +1,8 @@
 // The Normal-Gamma distribution of a component's mean mu and precision alpha in one dimension,
 //   N(mu; m, (s alpha)^-1) Gamma(alpha; a, b),
 // as an exponential family (eq:natural): its mean and natural parameters, the moments of its
-// sufficient statistics, its log-normaliser and its KL divergence. Every function works elementwise
-// on tensors of one shape, [K, D] in the prior. float64 throughout: b is a difference of numbers
+// sufficient statistics, its log-normaliser and its KL divergence. Every function is elementwise on
+// tensors of one shape, [K, D] in the prior. Everything is float64: b is a difference of numbers
 // that grow with the data set.
 #pragma once
 
@@ -36,7 +36,7 @@ NormalGammaMoments moments(const NormalGamma& q);
 /// A(lambda) with log q = lambda . t - A(lambda); its gradient is the moments.
 torch::Tensor log_normaliser(const NaturalNormalGamma& natural);
 
-/// KL(q || p), elementwise. The paper prints digamma(a) where log Gamma(a) is right.
+/// KL(q || p), elementwise. The paper misprints log Gamma(a) as digamma(a).
 torch::Tensor kl_divergence(const NormalGamma& q, const NormalGamma& p);
 
 }  // namespace facet

@@ -7,17 +7,17 @@ namespace facet {
 
 namespace {
 
-/// s, a and the sum of the pseudo-counts. The error of eq:Elogp falls with it, that of the log
-/// Gamma functions in eq:z-t-dist grows.
-constexpr double certainty = 1e7;
+/// The value of s, a and the sum of the pseudo-counts. As it grows, the error of eq:Elogp falls and
+/// that of the log Gamma functions in eq:z-t-dist rises.
+constexpr double concentration = 1e7;
 
 }  // namespace
 
 FactorParameters point_mass_parameters(const torch::Tensor& mean, const torch::Tensor& variance,
                                        const torch::Tensor& weights) {
-  const torch::Tensor known = torch::full_like(mean, certainty, mean.options().dtype(kFloat64));
-  return {{mean.to(kFloat64), known, known, certainty * variance.to(kFloat64)},
-          certainty * weights.to(kFloat64)};
+  const torch::Tensor large = torch::full_like(mean, concentration, mean.options().dtype(kFloat64));
+  return {{mean.to(kFloat64), large, large, concentration * variance.to(kFloat64)},
+          concentration * weights.to(kFloat64)};
 }
 
 FactorPosterior point_mass_posterior(const torch::Tensor& mean, const torch::Tensor& variance,

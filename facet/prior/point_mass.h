@@ -1,7 +1,7 @@
-// Mixtures that leave no doubt: components at given means, variances and weights. As s, a and c
-// grow, eq:Elogp becomes the plain log density of a mixture of Gaussians, and eq:z-t-dist a
-// Gaussian. So priors that have no posterior of their own (N(0, I), point estimates, VampPrior) go
-// through the same bound, the same files and the same pictures as ours, and can stand beside it.
+// Point-mass posteriors: components with given means, variances and weights and no uncertainty. As
+// s, a and c grow, eq:Elogp becomes the log density of a plain mixture of Gaussians, and
+// eq:z-t-dist becomes a Gaussian. Priors without a posterior (N(0, I), point estimates, VampPrior)
+// thus use the same bound, files and pictures as the Bayesian mixture.
 #pragma once
 
 #include "facet/core/tensor.h"
@@ -9,16 +9,17 @@
 
 namespace facet {
 
-/// Of components with mean and variance [K, D] and weights [K], which sum to one; gradients flow to
-/// all three. Exact to about 1e-5 nats: beyond that, double precision would be lost elsewhere.
+/// The point mass at mean and variance [K, D] and weights [K] that sum to one; gradients flow to
+/// all three. Terms of the bound are exact to about 1e-5 nats; a larger precision would lose digits
+/// of float64 elsewhere.
 FactorParameters point_mass_parameters(const torch::Tensor& mean, const torch::Tensor& variance,
                                        const torch::Tensor& weights);
 
-/// The same as a state.
+/// The same as a posterior in natural parameters.
 FactorPosterior point_mass_posterior(const torch::Tensor& mean, const torch::Tensor& variance,
                                      const torch::Tensor& weights);
 
-/// The posterior without its doubt: components at m, b / a and E[pi].
+/// The point mass at the posterior's means m, variances b / a and weights E[pi].
 FactorPosterior to_point_mass(const FactorPosterior& posterior);
 
 }  // namespace facet

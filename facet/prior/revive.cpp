@@ -8,13 +8,12 @@ namespace facet {
 
 namespace {
 
-/// A component with fewer images than this is not worth two.
-constexpr double smallest_divisible = 20.0;
-/// How far each half steps from the old mean, in the component's standard deviations and over all
-/// dimensions together: half a nat away from the images, whatever D is. Half a standard deviation
-/// in every dimension would put both halves 8 nats off at D = 64, and one component that was not
-/// divided would take all.
-constexpr double step_apart = 1.0;
+/// A component with fewer images than this is not split.
+constexpr double fewest_images_to_split = 20.0;
+/// The distance of each half from the old mean, in standard deviations of the component and over
+/// all dimensions together: it costs half a nat per image for any D. Half a standard deviation in
+/// every dimension would cost 8 nats at D = 64, and another component would take the images.
+constexpr double step_size = 1.0;
 
 }  // namespace
 
@@ -33,13 +32,14 @@ int64_t revive_dead_components(const Key& key, FactorPosterior& posterior,
   for (int64_t dead = 0; dead < components; ++dead) {
     if (count[dead] - hyperprior.c0 > 1.0) continue;
     const int64_t heavy = std::max_element(count, count + components) - count;
-    if (count[heavy] - hyperprior.c0 < smallest_divisible) break;
+    if (count[heavy] - hyperprior.c0 < fewest_images_to_split) break;
     torch::Tensor direction = standard_normal(key.fold(static_cast<uint64_t>(dead)),
                                               mean.m[heavy].sizes(), mean.m.options());
     direction /= direction.norm();
-    const torch::Tensor step = step_apart * direction * (mean.b[heavy] / mean.a[heavy]).sqrt();
+    const torch::Tensor step = step_size * direction * (mean.b[heavy] / mean.a[heavy]).sqrt();
     const torch::Tensor centre = mean.m[heavy].clone();
-    // Evidence is what a parameter has beyond the hyperprior; b keeps b / a, the variance.
+    // Each half gets half of what s, a and c have beyond the hyperprior, and the same variance b /
+    // a.
     const torch::Tensor variance = mean.b[heavy] / mean.a[heavy];
     const torch::Tensor s = hyperprior.s0 + 0.5 * (mean.s[heavy] - hyperprior.s0);
     const torch::Tensor a = hyperprior.a0 + 0.5 * (mean.a[heavy] - hyperprior.a0);

@@ -1,15 +1,16 @@
-// New life for components that no image takes. A dead component's posterior has gone back to the
-// hyperprior, and moving its mean alone would leave it so vague that it wins nothing; so it gets a
-// full set of natural parameters: half of the evidence of the heaviest component of its factor,
-// whose two halves then step apart.
+// Revival of dead components, those without images. A dead component's posterior has returned to
+// the hyperprior, and a new mean alone would leave it too vague to win an image. So it gets all of
+// its parameters from the heaviest component of its factor: that component is split into two halves
+// with half of its evidence each, a small distance apart.
 #pragma once
 
 #include "facet/prior/factorial_mixture.h"
 
 namespace facet {
 
-/// Splits the heaviest components until none is dead (a component lives when it holds more than
-/// one image in expectation) or none is heavy enough to split. Returns how many were revived.
+/// Splits the heaviest components until none is dead (a component with more than one image in
+/// expectation is alive) or none is heavy enough to split. Returns the number of revived
+/// components.
 int64_t revive_dead_components(const Key& key, FactorPosterior& posterior,
                                const Hyperprior& hyperprior);
 

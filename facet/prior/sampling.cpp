@@ -8,12 +8,12 @@ namespace facet {
 
 namespace {
 
-/// How many values a named factor's property has. Components beyond them stand for nothing.
+/// The number of values of a named factor; components beyond them have no value.
 int64_t value_count(const FactorOptions& factor) {
   return factor.values.empty() ? factor.components : static_cast<int64_t>(factor.values.size());
 }
 
-/// How likely each component is, [K]: values of a named factor equally, others as E[pi] says.
+/// The probability of each component, [K]: equal for the values of a named factor, otherwise E[pi].
 torch::Tensor even_probabilities(const FactorOptions& factor, const torch::Tensor& counts) {
   if (!factor.named()) return expected_weights(counts);
   const int64_t values = value_count(factor);
@@ -22,7 +22,8 @@ torch::Tensor even_probabilities(const FactorOptions& factor, const torch::Tenso
   return probabilities;
 }
 
-/// Components drawn with the given probabilities [K] by inverting their sums, int64 [count].
+/// Components drawn with the given probabilities [K], by inverting the cumulative sum; int64
+/// [count].
 torch::Tensor invert_probabilities(const Key& key, const torch::Tensor& probabilities,
                                    int64_t count) {
   const torch::Tensor level = uniform(key, {count, 1}, probabilities.options());

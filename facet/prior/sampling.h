@@ -1,6 +1,6 @@
-// Drawing latent vectors. Every way to draw one chooses a component for each factor and then draws
-// the factor's block around it; the ways differ in how they choose and how they draw. The loop over
-// the factors is here once (draw_latents), beside the choices and the draws that it is used with.
+// Sampling latent vectors. Every sampler chooses a component per factor and then draws the factor's
+// block around it; samplers differ in how they choose and how they draw. The loop over the factors
+// is written once, in draw_latents.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct LatentSample {
 
 /// The components of factor i for every draw, int64 [count].
 using ComponentChoice = std::function<torch::Tensor(size_t factor)>;
-/// The block of factor i drawn around chosen components (int64 [count]), [count, D].
+/// Blocks of factor i drawn around chosen components (int64 [count]), [count, D].
 using BlockDraw = std::function<torch::Tensor(size_t factor, const torch::Tensor& components)>;
 
 /// Chooses and draws every factor in turn.
 LatentSample draw_latents(const FactorialMixture& prior, const ComponentChoice& choose,
                           const BlockDraw& draw);
 
-/// Ancestral sampling: a component of every factor from E[pi], then the block from the component's
+/// Ancestral sampling: a component per factor from E[pi], then the block from the component's
 /// Student-t predictive (eq:z-t-dist). `fixed[i]` >= 0 fixes factor i at a component; an empty list
 /// fixes none.
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
@@ -37,9 +37,9 @@ LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64
 /// The same with every named factor at one of its values, all equally likely.
 LatentSample sample_even_values(const Key& key, const FactorialMixture& prior, int64_t count);
 
-/// As sample_even_values, but with draws that a captured CUDA graph can replay: those above need
+/// As sample_even_values, but with draws that a captured CUDA graph can replay; those above need
 /// generators on the host. A block is Gaussian with the scale of its component's Student-t, which
-/// it comes close to where a component holds images.
+/// it approximates well if the component has many images.
 LatentSample sample_even_values_captured(const Key& key, const FactorialMixture& prior,
                                          int64_t count);
 

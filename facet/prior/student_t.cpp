@@ -25,8 +25,8 @@ torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& q
 
 torch::Tensor student_t_sample(const Key& key, const NormalGamma& q) {
   const auto generator = key.fold("gamma").generator(q.m.device());
-  // t = N(0, 1) / sqrt(G / a) with G ~ Gamma(a, 1) has 2a degrees of freedom. A component without
-  // data has a near 0.01, whose G underflows to zero: the floor keeps such draws finite.
+  // t = N(0, 1) / sqrt(G / a) with G ~ Gamma(a, 1) has 2a degrees of freedom. For a component
+  // without data a is near 0.01 and G underflows to zero: the floor keeps such draws finite.
   const torch::Tensor gamma = at::_standard_gamma(q.a, generator).clamp_min(1e-12 * q.a);
   const torch::Tensor normal = standard_normal(key.fold("normal"), q.m.sizes(), q.m.options());
   return q.m + torch::sqrt(squared_scale(q)) * normal / torch::sqrt(gamma / q.a);

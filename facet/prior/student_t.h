@@ -1,5 +1,5 @@
-// The Student-t predictive of a block (eq:z-t-dist): a component's Normal with its mean and
-// precision integrated out under their Normal-Gamma posterior,
+// The Student-t predictive of a block (eq:z-t-dist): a component's Normal with mean and precision
+// integrated out under their Normal-Gamma posterior,
 //   T(z_d; m_d, (s_d + 1) / s_d * b_d / a_d, 2 a_d),
 // where the second argument is the squared scale.
 #pragma once
@@ -10,14 +10,14 @@
 
 namespace facet {
 
-/// The squared scale of every dimension's predictive, in the shape of the parameters.
+/// The squared scale of the predictive in every dimension, in the shape of the parameters.
 torch::Tensor squared_scale(const NormalGamma& components);
 
-/// log of the predictive density of every block under every component, summed over the dimensions.
-/// z is [B, D], components are [K, D], the result is [B, K]; memory stays at [B, K].
+/// The log predictive density of every block under every component. z is [B, D], components are
+/// [K, D], the result is [B, K]; no larger tensor is allocated.
 torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& components);
 
-/// One draw for every row of `components` (already gathered by component), [B, D].
+/// One draw per row of `components`, whose rows are the chosen components, [B, D].
 torch::Tensor student_t_sample(const Key& key, const NormalGamma& components);
 
 }  // namespace facet

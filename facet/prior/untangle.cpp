@@ -11,7 +11,7 @@ namespace facet {
 
 namespace {
 
-/// Below this variance of the means a direction carries no information worth the name.
+/// Directions in which the means have a smaller variance are inactive.
 constexpr double smallest_active_variance = 0.01;
 
 /// The nearest orthogonal matrix.
@@ -20,8 +20,8 @@ torch::Tensor orthogonal(const torch::Tensor& matrix) {
   return (vectors * values.clamp_min(1e-300).rsqrt()).matmul(vectors.t()).matmul(matrix);
 }
 
-/// Which quantile bin of its column each value is in, one-hot, float32 [Z * bins, N]. Ranks make
-/// every column uniform over the bins, whatever its scale.
+/// The quantile bin of every value within its column, one-hot, float32 [Z * bins, N]. Ranks make
+/// every column uniform over the bins, regardless of its scale.
 torch::Tensor bin_membership(const torch::Tensor& values, int64_t bins) {
   const int64_t count = values.size(0), dimensions = values.size(1);
   constexpr int64_t over_images = 0;
@@ -33,8 +33,8 @@ torch::Tensor bin_membership(const torch::Tensor& values, int64_t bins) {
       .view({dimensions * bins, count});
 }
 
-/// Directions, rows [F, A] with F <= `limit`, along which the means of a property's values differ.
-/// The columns of `whitened` have unit covariance, in which these are Fisher's discriminants.
+/// Directions along which the means of a property's values differ, rows [F, A] with F <= `limit`.
+/// `whitened` has unit covariance, so that these are Fisher's discriminants.
 torch::Tensor discriminants(const torch::Tensor& whitened, const torch::Tensor& labels,
                             int64_t limit) {
   const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
@@ -52,14 +52,14 @@ torch::Tensor discriminants(const torch::Tensor& whitened, const torch::Tensor& 
   return directions.narrow(0, 0, std::min({limit, seen.size(0) - 1, directions.size(0)}));
 }
 
-/// Orthonormal rows: `wanted` [F, A] as far as it is not spanned by the rows of `taken`.
-torch::Tensor orthonormal_beside(const torch::Tensor& taken, const torch::Tensor& wanted) {
+/// Orthonormal rows that span the part of `wanted` [F, A] orthogonal to the rows of `taken`.
+torch::Tensor orthonormal_part(const torch::Tensor& taken, const torch::Tensor& wanted) {
   const torch::Tensor rest = wanted - wanted.matmul(taken.t()).matmul(taken);
   const auto [left, sizes, directions] = torch::linalg_svd(rest, /*full_matrices=*/false);
   return directions.narrow(0, 0, sizes.gt(1e-6).sum().item<int64_t>());
 }
 
-/// Orthonormal rows [A - F, A] that span what the orthonormal rows of `taken` [F, A] leave.
+/// Orthonormal rows [A - F, A] that span the complement of the orthonormal rows `taken` [F, A].
 torch::Tensor complement(const torch::Tensor& taken) {
   const int64_t count = taken.size(0), dimensions = taken.size(1);
   if (count == 0) return torch::eye(dimensions, taken.options());
@@ -67,11 +67,11 @@ torch::Tensor complement(const torch::Tensor& taken) {
   return directions.narrow(0, count, dimensions - count);
 }
 
-/// One block's mixture of diagonal Gaussians while coordinates turn: plain numbers, no posterior.
-struct TurningMixture {
+/// A mixture of diagonal Gaussians for one block, with parameters that gradients flow to.
+struct DiagonalMixture {
   torch::Tensor means, log_variances, scores;  ///< [K, D], [K, D], [K] up to a constant
 
-  TurningMixture(const Key& key, const torch::Tensor& points, int64_t components) {
+  DiagonalMixture(const Key& key, const torch::Tensor& points, int64_t components) {
     constexpr int64_t iterations = 30;
     const KMeans clusters = k_means(key, points, components, iterations);
     const torch::Tensor residual = points - clusters.centres.index_select(0, clusters.assignments);
@@ -83,7 +83,7 @@ struct TurningMixture {
     scores = counts.log().set_requires_grad(true);
   }
 
-  /// log density of rows [n, D], [n]; nothing of size [n, K, D].
+  /// The log density of rows [n, D], [n], without a tensor of size [n, K, D].
   torch::Tensor log_density(const torch::Tensor& points) const {
     const torch::Tensor variances = log_variances.exp() + floor;
     const torch::Tensor precision = variances.reciprocal();
@@ -95,19 +95,20 @@ struct TurningMixture {
     return torch::logsumexp(constant - 0.5 * distance, 1);
   }
 
-  /// Of columns of unit variance: no component may shrink onto a few points.
+  /// The least variance, where columns have unit variance: no component may collapse on a few
+  /// points.
   static constexpr double floor = 0.01;
 };
 
-/// Adam on a few tensors, with the usual decays (0.9, 0.999).
-class TurningAdam {
+/// Adam on a few separate tensors, with the usual betas (0.9, 0.999).
+class SimpleAdam {
  public:
-  explicit TurningAdam(std::vector<torch::Tensor> tensors) : tensors_(std::move(tensors)) {
+  explicit SimpleAdam(std::vector<torch::Tensor> tensors) : tensors_(std::move(tensors)) {
     for (const torch::Tensor& tensor : tensors_)
       moments_.emplace_back(torch::zeros_like(tensor), torch::zeros_like(tensor));
   }
 
-  /// Moves along the gradients and forgets them.
+  /// One step, after which the gradients are zero.
   void step(double rate) {
     torch::NoGradGuard no_gradient;
     ++steps_;
@@ -117,8 +118,8 @@ class TurningAdam {
       const torch::Tensor gradient = tensors_[i].grad();
       first.mul_(0.9).add_(gradient, 1 - 0.9);
       second.mul_(0.999).addcmul_(gradient, gradient, 1 - 0.999);
-      const torch::Tensor spread = (second.sqrt() / std::sqrt(correction2)).add_(1e-8);
-      tensors_[i].addcdiv_(first, spread, -rate / correction);
+      const torch::Tensor denominator = (second.sqrt() / std::sqrt(correction2)).add_(1e-8);
+      tensors_[i].addcdiv_(first, denominator, -rate / correction);
       tensors_[i].mutable_grad().zero_();
     }
   }
@@ -134,14 +135,15 @@ class TurningAdam {
 torch::Tensor clustered_rotation(const torch::Tensor& whitened) {
   constexpr int iterations = 1000;
   constexpr double tolerance = 1e-7;
-  // Ascent on -sum E[y^4] along the rotations; 6 = twice a bell's fourth moment keeps steps short.
+  // Gradient ascent on -sum E[y^4] over rotations; 6, twice the fourth moment of a Gaussian, keeps
+  // the steps short.
   constexpr double inertia = 6.0;
   const auto count = static_cast<double>(whitened.size(0));
   torch::Tensor rotation = torch::eye(whitened.size(1), whitened.options());
   for (int iteration = 0; iteration < iterations; ++iteration) {
-    const torch::Tensor turned = whitened.matmul(rotation.t());  // [N, A]
+    const torch::Tensor rotated = whitened.matmul(rotation.t());  // [N, A]
     const torch::Tensor next =
-        orthogonal(inertia * rotation - turned.pow(3).t().matmul(whitened) / count);
+        orthogonal(inertia * rotation - rotated.pow(3).t().matmul(whitened) / count);
     const double angle = (1.0 - (next * rotation).sum(1)).abs().max().item<double>();
     rotation = next;
     if (angle < tolerance) break;
@@ -195,34 +197,34 @@ torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
                                const std::vector<int64_t>& components) {
   constexpr int64_t steps = 500, batch = 2000;
   constexpr double rate = 0.01;
-  std::vector<TurningMixture> mixtures;
-  const torch::Tensor turn = torch::zeros({whitened.size(1), whitened.size(1)}, whitened.options())
+  std::vector<DiagonalMixture> mixtures;
+  const torch::Tensor skew = torch::zeros({whitened.size(1), whitened.size(1)}, whitened.options())
                                  .set_requires_grad(true);
-  std::vector<torch::Tensor> moving = {turn};
+  std::vector<torch::Tensor> parameters = {skew};
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); start += sizes[i++]) {
     mixtures.emplace_back(key.fold(i), whitened.narrow(1, start, sizes[i]), components[i]);
     for (const auto& tensor : {mixtures[i].means, mixtures[i].log_variances, mixtures[i].scores})
-      moving.push_back(tensor);
+      parameters.push_back(tensor);
   }
-  const auto rotation = [&] { return torch::matrix_exp(turn - turn.t()); };
+  const auto rotation = [&] { return torch::matrix_exp(skew - skew.t()); };
   torch::AutoGradMode gradient(true);
-  TurningAdam optimizer(moving);
+  SimpleAdam optimizer(parameters);
   for (int64_t step = 0; step < steps; ++step) {
-    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    const double progress = static_cast<double>(step) / static_cast<double>(steps);
     const torch::Tensor chosen =
         torch::randint(whitened.size(0), {std::min(batch, whitened.size(0))},
                        key.fold("batch").fold(static_cast<uint64_t>(step)).generator(), kInt64)
             .to(whitened.device());
-    const torch::Tensor turned = whitened.index_select(0, chosen).matmul(rotation().t());
-    torch::Tensor log_density = -0.5 * turned.narrow(1, start, turned.size(1) - start)
+    const torch::Tensor rotated = whitened.index_select(0, chosen).matmul(rotation().t());
+    torch::Tensor log_density = -0.5 * rotated.narrow(1, start, rotated.size(1) - start)
                                            .square()
-                                           .sum(1);  // what lies outside the blocks
+                                           .sum(1);  // of the columns outside the blocks
     int64_t at = 0;
     for (size_t i = 0; i < sizes.size(); at += sizes[i++])
-      log_density = log_density + mixtures[i].log_density(turned.narrow(1, at, sizes[i]));
+      log_density = log_density + mixtures[i].log_density(rotated.narrow(1, at, sizes[i]));
     (-log_density.mean()).backward();
-    optimizer.step(rate * std::min(1.0, 2.0 * (1.0 - share)));
+    optimizer.step(rate * std::min(1.0, 2.0 * (1.0 - progress)));
   }
   torch::NoGradGuard no_gradient;
   return rotation();
@@ -230,7 +232,7 @@ torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
 
 namespace {
 
-/// Rows [Z, Z] that give the active directions unit variance, those first, the strongest ahead.
+/// Rows [Z, Z], by descending variance; active directions are scaled to unit variance.
 struct Whitening {
   torch::Tensor rows;
   int64_t active = 0;
@@ -243,20 +245,20 @@ Whitening whiten(const torch::Tensor& centred) {
   return {(directions * scale).t().flip({0}).contiguous(), active.sum().item<int64_t>()};
 }
 
-/// Orthonormal rows in the whitened space: of each block, and those that no block has taken.
+/// Orthonormal rows in the whitened space: those of each block, and those that no block has.
 struct Directions {
   std::vector<torch::Tensor> blocks;  ///< [<= D, A] each
   torch::Tensor left;                 ///< [L, A]
 };
 
-/// The directions of named blocks; the rest is left.
+/// The directions of the blocks with labels; all others are left.
 Directions named_directions(const torch::Tensor& whitened, const std::vector<BlockPlan>& blocks) {
   Directions directions;
   torch::Tensor taken = torch::zeros({0, whitened.size(1)}, whitened.options());
   for (const BlockPlan& block : blocks) {
     directions.blocks.push_back(
         block.labels.defined() && whitened.size(1) > 0
-            ? orthonormal_beside(taken, discriminants(whitened, block.labels, block.dimensions))
+            ? orthonormal_part(taken, discriminants(whitened, block.labels, block.dimensions))
             : taken.narrow(0, 0, 0));
     taken = torch::cat({taken, directions.blocks.back()});
   }
@@ -264,7 +266,7 @@ Directions named_directions(const torch::Tensor& whitened, const std::vector<Blo
   return directions;
 }
 
-/// Turns what is left and gives it to the blocks without labels.
+/// Rotates the directions that are left and distributes them over the blocks without labels.
 void add_free_directions(const Key& key, const torch::Tensor& whitened,
                          const std::vector<BlockPlan>& blocks, Directions& directions) {
   std::vector<size_t> free;
@@ -285,16 +287,16 @@ void add_free_directions(const Key& key, const torch::Tensor& whitened,
     sizes.push_back(static_cast<int64_t>(groups[i].size()));
     components.push_back(blocks[free[i]].components);
   }
-  const int64_t given = static_cast<int64_t>(order.size());
+  const int64_t assigned = static_cast<int64_t>(order.size());
   for (int64_t row = 0; row < rows.size(0); ++row)
-    if (std::find(order.begin(), order.begin() + given, row) == order.begin() + given)
+    if (std::find(order.begin(), order.begin() + assigned, row) == order.begin() + assigned)
       order.push_back(row);
   rows = rows.index_select(0, torch::tensor(order, kInt64).to(rows.device()));
   rows = mixture_rotation(key, whitened.matmul(rows.t()), sizes, components).matmul(rows);
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); start += sizes[i++])
     directions.blocks[free[i]] = rows.narrow(0, start, sizes[i]);
-  directions.left = rows.narrow(0, given, rows.size(0) - given);
+  directions.left = rows.narrow(0, assigned, rows.size(0) - assigned);
 }
 
 }  // namespace

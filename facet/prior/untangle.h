@@ -1,9 +1,10 @@
-// Coordinates in which properties come apart. Pre-training with a N(0, I) prior leaves each
-// property spread over all latent dimensions, and cutting z into blocks by position would give
-// every factor a piece of the strongest one. Here the encoder's means are whitened; a named factor
-// takes the directions that tell its values apart; the others are rotated until each coordinate
-// is as clustered as can be, grouped by what depends on each other, and rotated once more to the
-// greatest likelihood under one mixture a block. docs/mathematics.md says why in this order.
+// Latent coordinates that separate properties. Pre-training with a N(0, I) prior leaves every
+// property spread over all latent dimensions, and splitting z into blocks by position would give
+// every factor a part of the strongest property. So the encoder's means are whitened, and a named
+// factor gets the directions that discriminate its values. The other directions are rotated to make
+// every coordinate as clustered as possible, grouped into blocks by their dependence, and rotated
+// again to the greatest likelihood under one mixture per block. docs/mathematics.md gives the
+// reasons for this order.
 #pragma once
 
 #include <vector>
@@ -19,35 +20,35 @@ struct Coordinates {
   torch::Tensor centre;     ///< float64 [Z]
 };
 
-/// What a block of the latent vector is for.
+/// The size and the labels of a block of the latent vector.
 struct BlockPlan {
   int64_t dimensions = 0, components = 0;
-  torch::Tensor labels;  ///< of a named factor: int64 [N], -1 unknown; else undefined
+  torch::Tensor labels;  ///< of a named factor: int64 [N], -1 if unknown; otherwise undefined
 };
 
-/// Coordinates of `means` [N, Z] whose first numbers are the first block, and so on. Directions in
-/// which the means hardly vary are not scaled up; they fill the last places.
+/// Coordinates for `means` [N, Z], in the order of the blocks. Directions in which the means hardly
+/// vary are not scaled up; blocks are filled up with them at the end.
 Coordinates untangle(const Key& key, const torch::Tensor& means,
                      const std::vector<BlockPlan>& blocks);
 
-/// A rotation [A, A] after which the columns of `whitened` [N, A] have the least kurtosis in sum:
-/// two or more clusters along a line are flatter than a bell, noise and rare events are not.
+/// The rotation [A, A] of `whitened` [N, A] that minimises the sum of the columns' kurtosis: two or
+/// more clusters have a lower kurtosis than a Gaussian, noise and rare events do not.
 torch::Tensor clustered_rotation(const torch::Tensor& whitened);
 
-/// Mutual information of every pair of columns of `values` [N, Z] in nats, estimated on quantile
-/// bins, [Z, Z] float64 with a zero diagonal.
+/// Mutual information in nats of every pair of columns of `values` [N, Z], estimated from quantile
+/// bins; float64 [Z, Z] with a zero diagonal.
 torch::Tensor pairwise_dependence(const torch::Tensor& values, int64_t bins = 12);
 
-/// Dimensions for blocks of these sizes: a block starts with the dimension that has the strongest
-/// partner left and takes the one most dependent on the block until it is full. Blocks end short
-/// where dimensions do.
+/// The dimensions of blocks of these sizes. A block starts with the dimension that depends most on
+/// another remaining one and repeatedly adds the one that depends most on the block. The last
+/// blocks are smaller if there are too few dimensions.
 std::vector<std::vector<int64_t>> group_dimensions(const torch::Tensor& dependence,
                                                    const std::vector<int64_t>& sizes);
 
-/// A rotation [A, A], near the identity, which makes the columns of `whitened` [N, A] most likely
-/// when block i, the next sizes[i] columns, is a mixture of components[i] diagonal Gaussians and
-/// the columns after the last block are N(0, 1). Columns outside a block say nothing, so the
-/// greatest likelihood gathers all clusters in the blocks, each where it needs the fewest.
+/// A rotation [A, A], near the identity, that maximises the likelihood of `whitened` [N, A] if
+/// block i, the next sizes[i] columns, is a mixture of components[i] diagonal Gaussians and the
+/// columns after the last block are N(0, 1). The maximum has all clusters in the blocks, with as
+/// few clusters per block as possible.
 torch::Tensor mixture_rotation(const Key& key, const torch::Tensor& whitened,
                                const std::vector<int64_t>& sizes,
                                const std::vector<int64_t>& components);

@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -23,7 +24,7 @@ double number_of(const Json& object, const std::string& name) {
 
 std::string phase_of(const Json& record) { return record.at("phase").get<std::string>(); }
 
-/// A line of the file as a record; an object of null where it is none of ours.
+/// A line of the file as a record; null where it is none of ours.
 Json parse_record(const std::string& line) {
   Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer())
@@ -67,7 +68,7 @@ class LineBuilder {
   std::string phase_;
 };
 
-/// What of a run is drawn as a line.
+/// A number of the records that is drawn as a line.
 struct Quantity {
   const char* name;   ///< in the records
   const char* title;  ///< of its chart
@@ -177,14 +178,14 @@ std::vector<ChartGroup> training_charts(const TrainingLog& log) {
   add_group(
       groups,
       {"The bound and its terms",
-       "In nats an image. ELBO = reconstruction − KL[z] − KL[r]. While it pre-trains, KL[z] is "
+       "In nats per image. ELBO = reconstruction − KL[z] − KL[r]. While it pre-trains, KL[z] is "
        "to a standard normal; from then on to the mixtures.",
        {make.term({"elbo", "ELBO"}), make.term({"reconstruction", "Reconstruction"}),
         make.term({"kl_z", "KL[z]"}), make.term({"kl_r", "KL[r]"}, /*of_mixtures=*/true)}});
 
   ChartGroup factors{
       "Factors",
-      "What each factor's block and its component cost in nats an image, how many of "
+      "What each factor's block and its component cost in nats per image, how many of "
       "its components hold more than one training image, and how many it uses in "
       "effect (the perplexity of their shares).",
       {make.by_factor({"kl_z", "KL[z] of each factor"}),
@@ -207,7 +208,7 @@ std::vector<ChartGroup> training_charts(const TrainingLog& log) {
   norm.from_zero = true;
   steps.charts.push_back(std::move(norm));
   steps.charts.push_back(make.number({"label_log_likelihood", "Log likelihood of a label"}));
-  steps.charts.push_back(make.number({"hyperprior", "Hyperprior's KL, an image"}));
+  steps.charts.push_back(make.number({"hyperprior", "Hyperprior's KL per image"}));
   add_group(groups, std::move(steps));
   return groups;
 }

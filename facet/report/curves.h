@@ -8,26 +8,26 @@
 #include <string>
 #include <vector>
 
-#include "facet/core/options.h"
+#include "facet/core/json.h"
 #include "facet/report/chart.h"
 
 namespace facet {
 
-/// How many steps each phase was to have.
+/// The steps that each phase is configured to have.
 struct PhaseLengths {
   int64_t pretrain = 0, initialise = 0, joint = 0;
   int64_t total() const { return pretrain + initialise + joint; }
 };
 
 struct TrainingLog {
-  std::vector<Json> records;  ///< one a line of the file
+  std::vector<Json> records;  ///< one per line of the file
   PhaseLengths lengths;
 
   /// Steps done over all phases up to a record.
   int64_t steps_at(const Json& record) const;
   /// The last record's steps over all phases; 0 before the first.
   int64_t steps_done() const;
-  /// The phase that the last record is of; empty before the first.
+  /// The phase of the last record; empty before the first.
   std::string phase() const;
   /// Steps done of that phase.
   int64_t phase_step() const;

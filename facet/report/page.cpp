@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <torch/version.h>
 
+#include "facet/core/json.h"
 #include "facet/data/image_file.h"
 #include "facet/report/html.h"
 #include "facet/report/page_style.h"

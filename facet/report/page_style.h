@@ -6,14 +6,14 @@ namespace facet {
 inline constexpr const char* kPageStyle = R"css(
 :root {
   color-scheme: light dark;
-  --page: #fdfdfb; --ink: #1f2124; --soft: #62676d; --rule: #e4e3dd; --card: #f5f4ef;
+  --page: #fdfdfb; --ink: #1f2124; --soft: #62676d; --rule: #e4e3dd; --panel: #f5f4ef;
   --shade: 0, 114, 178; --link: #005a8e;
   --line-0: #0072b2; --line-1: #d55e00; --line-2: #009e73; --line-3: #cc79a7;
   --line-4: #b8860b; --line-5: #56b4e9; --line-6: #6a51a3; --line-7: #5c6167;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --page: #16181b; --ink: #e8e6e1; --soft: #a3a7ac; --rule: #2e3237; --card: #1e2125;
+    --page: #16181b; --ink: #e8e6e1; --soft: #a3a7ac; --rule: #2e3237; --panel: #1e2125;
     --shade: 86, 169, 224; --link: #8cc8f0;
     --line-0: #56a9e0; --line-1: #f08a4b; --line-2: #3fc99a; --line-3: #e39ac2;
     --line-4: #e0b040; --line-5: #9bd6f7; --line-6: #ae9be0; --line-7: #b4b8bd;
@@ -104,9 +104,9 @@ img { display: block; image-rendering: pixelated; }
 .table .shaded small { color: inherit; opacity: .72; }
 .table tfoot td, .table tfoot th { border-bottom: 0; }
 
-details { border: 1px solid var(--rule); border-radius: 8px; background: var(--card); margin-top: 1rem; }
+details { border: 1px solid var(--rule); border-radius: 8px; background: var(--panel); margin-top: 1rem; }
 summary { cursor: pointer; padding: .6rem 1rem; font-weight: 560; }
-pre { margin: 0; padding: .9rem 1rem; overflow-x: auto; background: var(--card); border-radius: 8px; }
+pre { margin: 0; padding: .9rem 1rem; overflow-x: auto; background: var(--panel); border-radius: 8px; }
 details pre { border-top: 1px solid var(--rule); border-radius: 0 0 8px 8px; }
 footer { color: var(--soft); font-size: .88rem; padding-top: 2.5rem; padding-bottom: 3rem; }
 
@@ -124,7 +124,7 @@ footer { color: var(--soft); font-size: .88rem; padding-top: 2.5rem; padding-bot
   .table th:first-child { position: sticky; left: 0; background: var(--page); }
 }
 @media print {
-  :root { --page: #fff; --ink: #000; --soft: #444; --rule: #ccc; --card: #fff; --shade: 0, 114, 178; --link: #000;
+  :root { --page: #fff; --ink: #000; --soft: #444; --rule: #ccc; --panel: #fff; --shade: 0, 114, 178; --link: #000;
     --line-0: #0072b2; --line-1: #d55e00; --line-2: #009e73; --line-3: #cc79a7;
     --line-4: #b8860b; --line-5: #56b4e9; --line-6: #6a51a3; --line-7: #5c6167; }
   @page { margin: 14mm; }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kDoing = "drawing a grid of images";
 constexpr int64_t kMargin = 6;     // around pictures with text, at text scale 1
-constexpr int64_t kTextSpace = 3;  // between a text and what it belongs to, at text scale 1
+constexpr int64_t kTextSpace = 2;  // between a text and what it belongs to, at text scale 1
 constexpr int64_t kLargestScale = 64;
 
 [[noreturn]] void fail(std::string found, std::string expected) {
@@ -55,7 +55,8 @@ struct Layout {
   int64_t cell_height, cell_width;  ///< magnified
   int64_t row_step, column_step;    ///< from one cell to the next
   int64_t first_row, first_column;  ///< upper left corner of the first cell
-  int64_t title_scale;
+  int64_t text_size, title_size;
+  TextMetrics text;  ///< of labels and captions; zeros in a picture without text
   int64_t margin;
   int64_t height, width;  ///< of the picture
 
@@ -63,14 +64,17 @@ struct Layout {
   int64_t left(int64_t index) const { return first_column + index % columns * column_step; }
 };
 
-/// The title is one size larger than other text where the picture is wide enough for that.
+/// The title is half as large again as other text, or as much of that as fits the picture's width.
 void place_title(Layout& layout, const GridOptions& options) {
   if (options.title.empty()) return;
   const int64_t room = layout.width - 2 * layout.margin;
-  layout.title_scale = options.text_scale + 1;
-  if (text_width(options.title, layout.title_scale) > room) layout.title_scale = options.text_scale;
-  layout.width += std::max<int64_t>(text_width(options.title, layout.title_scale) - room, 0);
-  const int64_t taken = (kTextHeight + kTextSpace) * layout.title_scale;
+  layout.title_size = (3 * layout.text_size + 1) / 2;
+  while (layout.title_size > layout.text_size &&
+         text_width(options.title, layout.title_size) > room)
+    --layout.title_size;
+  layout.width += std::max<int64_t>(text_width(options.title, layout.title_size) - room, 0);
+  const int64_t taken =
+      text_metrics(layout.title_size).height() + 2 * kTextSpace * options.text_scale;
   layout.first_row += taken;
   layout.height += taken;
 }
@@ -78,10 +82,13 @@ void place_title(Layout& layout, const GridOptions& options) {
 Layout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
   const auto count = static_cast<int64_t>(cells.size());
   const int64_t space = kTextSpace * options.text_scale;
-  const int64_t line = kTextHeight * options.text_scale;
   const bool has_text = !(options.title.empty() && options.row_labels.empty() &&
                           options.column_labels.empty() && options.captions.empty());
   Layout layout{};
+  layout.text_size = kTextSize * options.text_scale;
+  // Without text no font is needed, and none is looked for.
+  if (has_text) layout.text = text_metrics(layout.text_size);
+  const int64_t line = layout.text.height();
   layout.columns = std::min(options.columns, count);
   layout.rows = (count + layout.columns - 1) / layout.columns;
   layout.cell_height = cells.front().height * options.scale;
@@ -91,19 +98,20 @@ Layout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
   layout.column_step = layout.cell_width + options.gap;
   // A caption stands nearer to its own image than to the one below.
   if (!options.captions.empty()) layout.row_step += space + line + space;
+  if (!options.row_labels.empty()) layout.row_step = std::max(layout.row_step, line);
 
   layout.first_row = layout.margin + (options.column_labels.empty() ? 0 : line + space);
   layout.first_column = layout.margin;
   for (const std::string& label : options.row_labels)
     layout.first_column = std::max(layout.first_column,
-                                   layout.margin + text_width(label, options.text_scale) + space);
+                                   layout.margin + text_width(label, layout.text_size) + 2 * space);
   layout.height = layout.first_row + layout.rows * layout.row_step - options.gap + layout.margin;
   layout.width =
       layout.first_column + layout.columns * layout.column_step - options.gap + layout.margin;
   place_title(layout, options);
   if (std::max(layout.height, layout.width) > kLongestImageSide)
     fail(fmt::format("a picture of {} x {} pixels", layout.height, layout.width),
-         fmt::format("at most {} a side", kLongestImageSide));
+         fmt::format("at most {} per side", kLongestImageSide));
   return layout;
 }
 
@@ -117,26 +125,30 @@ void draw_cell(Image& picture, const Image& cell, int64_t top, int64_t left, int
   }
 }
 
-/// Centers text over or under a cell. It stays clear of its neighbors' text, which the gap between
-/// images alone may be too narrow for.
+/// Centers text over or under a cell, with its box at row `top`. It stays clear of its neighbors'
+/// text, which the gap between images alone may be too narrow for.
 void draw_centered(Image& picture, const Layout& layout, int64_t top, int64_t left,
-                   const std::string& text, int64_t scale) {
-  const int64_t room = std::min(layout.cell_width, layout.column_step - kTextSpace * scale);
-  const std::string shown = shorten_text(text, room, scale);
-  draw_text(picture, top, left + (layout.cell_width - text_width(shown, scale)) / 2, shown, scale);
+                   const std::string& text) {
+  const int64_t size = layout.text_size;
+  const int64_t room = std::min(layout.cell_width, layout.column_step - size / 3);
+  const std::string shown = shorten_text(text, room, size);
+  draw_text(picture, top + layout.text.ascent,
+            left + (layout.cell_width - text_width(shown, size)) / 2, shown, size);
 }
 
 void draw_labels(Image& picture, const Layout& layout, const GridOptions& options) {
-  const int64_t scale = options.text_scale;
-  draw_text(picture, layout.margin, layout.margin, options.title, layout.title_scale);
+  const int64_t size = layout.text_size, space = kTextSpace * options.text_scale;
+  if (!options.title.empty())
+    draw_text(picture, layout.margin + text_metrics(layout.title_size).ascent, layout.margin,
+              options.title, layout.title_size);
   for (size_t i = 0; i < options.column_labels.size(); ++i)
-    draw_centered(picture, layout, layout.first_row - (kTextHeight + kTextSpace) * scale,
-                  layout.left(static_cast<int64_t>(i)), options.column_labels[i], scale);
+    draw_centered(picture, layout, layout.first_row - layout.text.height() - space,
+                  layout.left(static_cast<int64_t>(i)), options.column_labels[i]);
   for (size_t i = 0; i < options.row_labels.size(); ++i) {
     const std::string& label = options.row_labels[i];
     const int64_t top = layout.top(static_cast<int64_t>(i) * layout.columns);
-    draw_text(picture, top + (layout.cell_height - kCapitalHeight * scale) / 2,
-              layout.first_column - kTextSpace * scale - text_width(label, scale), label, scale);
+    draw_text(picture, top + (layout.cell_height + layout.text.capital) / 2,
+              layout.first_column - 2 * space - text_width(label, size), label, size);
   }
 }
 
@@ -161,7 +173,7 @@ Image draw_grid(const std::vector<Image>& cells, const GridOptions& options) {
     if (!options.captions.empty())
       draw_centered(picture, layout,
                     layout.top(index) + layout.cell_height + kTextSpace * options.text_scale,
-                    layout.left(index), options.captions[i], options.text_scale);
+                    layout.left(index), options.captions[i]);
   }
   return picture;
 }

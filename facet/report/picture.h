@@ -18,10 +18,11 @@ struct GridOptions {
   /// White pixels between images, and around them all.
   int64_t gap = 2;
 
-  /// Each pixel of an image becomes a square of so many pixels a side.
+  /// Each pixel of an image becomes a square of this many pixels per side.
   int64_t scale = 1;
 
-  /// Each pixel of the font becomes a square of so many pixels a side; the title's of one more.
+  /// Text has this many times the size of the smallest (kTextSize of report/font.h); the title half
+  /// as much again where the picture is wide enough.
   int64_t text_scale = 1;
 
   /// Stands above all; the picture is widened for it when need be.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -151,8 +152,8 @@ std::string csv_cell(const std::string& text) {
 
 /// Where the values of a variation lie on an axis.
 struct Axis {
-  std::vector<PlotTick> ticks;  ///< one a value, in the variation's order
-  std::string note;             ///< "log2 axis", or nothing
+  std::vector<ChartTick> ticks;  ///< one per value, in the variation's order
+  std::string note;              ///< "log2 axis", or nothing
 
   explicit Axis(const Variation& variation) {
     std::vector<double> numbers;
@@ -317,39 +318,42 @@ std::string sweep_table(const SweepPlan& plan, const std::vector<RunOutcome>& ou
   return text;
 }
 
-Plot sweep_plot(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes) {
+ChartSheet sweep_plot(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes) {
   std::vector<size_t> variations = plain_variations(plan);
   if (variations.empty()) variations = {0};  // seeds alone: over the first of them
   const std::vector<SeedGroup> groups = group_by(plan, outcomes, variations);
   const Axis axis(plan.variations[variations.front()]);
-  Plot plot{.x_title = short_key(plan, variations.front()) + axis.note, .ticks = axis.ticks};
-  std::sort(plot.ticks.begin(), plot.ticks.end(),
-            [](const PlotTick& a, const PlotTick& b) { return a.x < b.x; });
+  Chart blank{.whole = true,
+              .x_ticks = axis.ticks,
+              .x_title = short_key(plan, variations.front()) + axis.note};
+  std::sort(blank.x_ticks.begin(), blank.x_ticks.end(),
+            [](const ChartTick& a, const ChartTick& b) { return a.x < b.x; });
   const std::vector<PlacedGroup> placed = place_groups(plan, groups, variations, axis);
-  std::vector<std::string> names;
   for (const PlacedGroup& group : placed)
-    if (std::find(names.begin(), names.end(), group.line) == names.end())
-      names.push_back(group.line);
+    if (std::none_of(blank.lines.begin(), blank.lines.end(),
+                     [&](const ChartLine& line) { return line.name == group.line; }))
+      blank.lines.push_back({group.line, {}});
   constexpr std::array<const char*, kMeasureNames.size()> titles = {
       "ELBO", "Reconstruction", "KL[z]", "KL[r]", "Living components", "Perplexity"};
+  ChartSheet sheet;
   for (size_t m = 0; m < titles.size(); ++m) {
-    PlotPanel panel{.title = titles[m], .from_zero = m > 3};
-    for (const std::string& name : names) {
-      PlotLine line{name, {}};
+    Chart chart = blank;
+    chart.title = titles[m];
+    chart.from_zero = m > 3;
+    for (ChartLine& line : chart.lines)
       for (const PlacedGroup& group : placed)
-        if (group.line == name)
+        if (group.line == line.name)
           line.points.push_back(
               {group.x, group.group->mean[m], group.group->low[m], group.group->high[m]});
-      panel.lines.push_back(std::move(line));
-    }
-    plot.panels.push_back(std::move(panel));
+    sheet.charts.push_back(std::move(chart));
   }
-  if (names.size() > 1) plot.legend = names;
-  if (plot.legend.size() > kMostLegend) {
-    plot.legend.resize(kMostLegend);
-    plot.legend.back() = fmt::format("and {} others", names.size() - kMostLegend + 1);
+  if (blank.lines.size() > 1)
+    for (const ChartLine& line : blank.lines) sheet.legend.push_back(line.name);
+  if (sheet.legend.size() > kMostLegend) {
+    sheet.legend.resize(kMostLegend);
+    sheet.legend.back() = fmt::format("and {} others", blank.lines.size() - kMostLegend + 1);
   }
-  return plot;
+  return sheet;
 }
 
 }  // namespace facet

@@ -38,14 +38,14 @@ Json sweep_record(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes
 std::vector<RunOutcome> known_outcomes(const SweepPlan& plan, const Json& record,
                                        const std::filesystem::path& folder);
 
-/// sweep.csv: a line a run.
+/// sweep.csv: one line per run.
 std::string sweep_csv(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes);
 
-/// Lines for a person: a row a run and, where seeds are varied, a row for each group of them.
+/// Lines for a person: one row per run and, where seeds are varied, one row per group of them.
 std::string sweep_table(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes);
 
-/// The measures over the first option that is varied and is no seed (or the first seed), a line for
-/// each combination of the others, the spread over seeds as a band.
-Plot sweep_plot(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes);
+/// A chart per measure over the first option that is varied and is no seed (or the first seed),
+/// with a line for each combination of the others and the spread over seeds as a band.
+ChartSheet sweep_plot(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes);
 
 }  // namespace facet

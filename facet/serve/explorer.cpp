@@ -9,6 +9,7 @@
 
 #include "facet/core/base64.h"
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/shell.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
@@ -512,7 +513,7 @@ ApiResponse Explorer::reconstruct(const ApiRequest& request) {
                         {"notice", upload.notice},
                         {"input", base64(draw_one(upload.pixels, 0, scale))},
                         {"mean", base64(draw_one(mean, 0, scale))},
-                        {"deviation", base64(draw_one(shades, 0, scale))},
+                        {"stddev", base64(draw_one(shades, 0, scale))},
                         {"sample", base64(draw_one(sample, 0, scale))},
                         {"smallest_stddev", smallest},
                         {"largest_stddev", largest}});
@@ -587,7 +588,7 @@ Json Explorer::measured_directions(const ModelPointer& current, size_t factor, i
     const auto place = order[i].item<int64_t>();
     const auto dimension = chosen[place].item<int64_t>();
     list.push_back({{"dimension", dimension},
-                    {"deviation", scale[dimension].item<double>()},
+                    {"stddev", scale[dimension].item<double>()},
                     {"effect", effect[place].item<double>()}});
   }
   return list;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 
 namespace facet {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "facet/core/options.h"
+#include "facet/core/json.h"
 
 namespace facet {
 

@@ -11,9 +11,9 @@ namespace {
 std::vector<RecipeOffset> read_offsets(const FactorOptions& factor, const RequestValue& value) {
   std::vector<RecipeOffset> offsets;
   for (const RequestValue& element : value.elements(0, 64)) {
-    element.require_keys({"dimension", "deviations"});
+    element.require_keys({"dimension", "stddevs"});
     offsets.push_back({element.at("dimension").integer(0, factor.dimensions - 1),
-                       element.at("deviations").number(-kLargestOffset, kLargestOffset)});
+                       element.at("stddevs").number(-kLargestOffset, kLargestOffset)});
     for (size_t i = 0; i + 1 < offsets.size(); ++i)
       if (offsets[i].dimension == offsets.back().dimension)
         element.at("dimension").fail("each dimension at most once");

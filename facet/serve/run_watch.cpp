@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sys/stat.h>
 
+#include "facet/core/json.h"
 #include "facet/serve/message.h"
 #include "facet/train/config.h"
 
@@ -44,7 +45,7 @@ Json parse_line(const std::string& line) {
 }
 
 Json phase_steps(const RunFolder& folder) {
-  const TrainOptions train = read_config(folder.config()).train;
+  const TrainOptions train = read_saved_config(folder.config()).train;
   return {{"pretrain", train.pretrain.steps},
           {"initialise", train.initialise.steps},
           {"joint", train.joint.steps}};

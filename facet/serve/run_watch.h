@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "facet/core/options.h"
+#include "facet/core/json.h"
 #include "facet/train/run_folder.h"
 
 namespace facet {

@@ -1,7 +1,7 @@
-// A running mean of the weights and of the prior over the last steps of training. Steps of a finite
-// learning rate wander around the optimum; their mean lies nearer to it, and is what an evaluation
-// sees and what the model file holds. The prior's natural parameters are averaged too, which is
-// allowed because any mean of posteriors' natural parameters is a posterior's.
+// An exponential moving average of the weights and of the prior during joint training. With a
+// finite learning rate the parameters fluctuate around the optimum; their average is closer to it,
+// and evaluations and the model file use it. The prior is averaged in its natural parameters: the
+// mean of valid natural parameters is valid too.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ namespace facet {
 
 class WeightAverage {
  public:
-  /// Steps between updates: so close that nobody sees the difference, so far that nobody pays.
+  /// Steps between updates: few enough to make no difference, many enough to cost no time.
   static constexpr int64_t stride = 8;
 
-  /// A mean in which a step's weights count `decay` times as much after another step. The optimizer
-  /// and the prior, which may be null and is then not averaged, are used, not owned, and their
-  /// tensors must stay where they are.
+  /// `decay` is the factor by which the weight of a step shrinks with every further step. The
+  /// optimizer and the prior are used, not owned, and their tensors must not be reallocated; a null
+  /// prior is not averaged.
   WeightAverage(Adam& adam, FactorialMixture* prior, double decay);
 
-  /// After step `step` of the joint phase, counted from 0: the first starts the mean, every
+  /// Call after step `step` of the joint phase, counted from 0: the first starts the average, every
   /// `stride`-th updates it.
   void after_step(int64_t step);
-  /// Begins anew with what there is now.
+  /// Starts the average at the current values.
   void start();
-  /// After `stride` more steps.
+  /// Updates the average, `stride` steps after the last update.
   void update();
-  /// Exchanges the model's numbers for the means, or back.
+  /// Swaps the model's values with the averages.
   void swap();
 
   /// For checkpoints.
@@ -40,7 +40,7 @@ class WeightAverage {
 
  private:
   Adam& adam_;
-  double share_;  ///< of the present numbers in an update
+  double share_;  ///< weight of the current values in an update
   std::vector<torch::Tensor> live_, means_;
 };
 

@@ -1,4 +1,4 @@
-// How a training run reports to whoever started it.
+// The callbacks through which a training run reports.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ struct TrainingCallbacks {
   std::function<void(const StepReport&)> report;                        ///< every log_every steps
   std::function<void(const Evaluation&, const StepReport&)> evaluated;  ///< on the valid split
   std::function<void(const std::string&)> notice;                       ///< a sentence for the user
-  std::function<bool()> stop;  ///< true saves and ends the run early
+  std::function<bool()> stop;  ///< asked before every step; true saves and ends the run early
 };
 
 }  // namespace facet

@@ -52,7 +52,7 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
       found == file.metadata.end() || found->second != format_name)
     throw Error({.doing = "reading a checkpoint",
                  .object = object,
-                 .found = "a file of another kind",
+                 .found = "another kind of file",
                  .expected = fmt::format("format '{}'", format_name),
                  .cause = "is the file damaged, or from another version?"});
   for (const auto& [name, parameter] : model.parameters())
@@ -67,7 +67,7 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
     throw Error({.doing = "reading a checkpoint",
                  .object = object,
                  .found = fmt::format("phase {} step {}", number(0), number(1)),
-                 .expected = "a phase from 0 to 3 and a step",
+                 .expected = "a phase from 0 to 3 and a step of at least 0",
                  .cause = "is the file damaged?"});
   const std::vector<int64_t> flat = adam.moments().first.sizes().vec();
   adam.restore(number(3), {file.get("adam.first", kFloat32, flat, object),

@@ -1,6 +1,6 @@
-// The state of a training run, enough to continue it bit for bit: where it stands, the networks and
-// their optimizer, the prior's natural parameters, and the sums of the metrics line under way.
-// There are no random numbers in it: they are functions of the seed and the step.
+// The state of a training run, enough to continue it bit for bit: the phase and step, the networks
+// and their optimizer, the prior's natural parameters, and the sums of the current metrics line.
+// There is no random state: random numbers are functions of the seed and the step.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace facet {
 
 struct Progress {
   Phase phase = Phase::pretrain;
-  int64_t step = 0;  ///< steps done of this phase
+  int64_t step = 0;  ///< completed steps of this phase
   int64_t metrics_lines = 0;
   torch::Tensor sums;  ///< float64 sums of the metrics since the last line
 };
@@ -23,7 +23,7 @@ struct Progress {
 /// `average` may be null, here and below.
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
                       const WeightAverage* average, const Progress& progress);
-/// `sums` in the result has as many numbers as the file, on the CPU.
+/// `sums` of the result is on the CPU, with the length it has in the file.
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
                          WeightAverage* average);
 

@@ -1,6 +1,5 @@
-// The config of a run: everything that decides its numbers. Read from JSON with comments, changed
-// by
-// --set, saved complete with defaults in the run folder.
+// The config of a run: everything that determines its results. It is read from JSON with comments,
+// changed by --set, and saved with all defaults in the run folder.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +13,7 @@
 
 namespace facet {
 
-/// Phase 1: networks alone, with a N(0, I) prior.
+/// Phase 1: the networks, with a N(0, I) prior.
 struct PretrainOptions {
   int64_t steps = 100000;
   Schedule kl_weight{0.0, 1.0, 20000, "linear"};
@@ -22,7 +21,7 @@ struct PretrainOptions {
   void visit(OptionVisitor& visitor);
 };
 
-/// Phase 2: the mixtures alone, on encodings of a still encoder.
+/// Phase 2: the mixtures, on the encodings of a fixed encoder.
 struct InitialiseOptions {
   int64_t images = 20000;
   bool untangle = true;
@@ -32,7 +31,7 @@ struct InitialiseOptions {
   void visit(OptionVisitor& visitor);
 };
 
-/// Phase 3: everything.
+/// Phase 3: networks and mixtures together.
 struct JointOptions {
   int64_t steps = 200000;
   int64_t freeze_prior_steps = 0;
@@ -75,18 +74,22 @@ struct Config {
   void visit(OptionVisitor& visitor);
 };
 
-/// Reads a file and applies "key=value" settings in order.
+/// Reads a file and applies the "key=value" settings in order.
 Config read_config(const std::filesystem::path& path,
                    const std::vector<std::string>& settings = {});
 
-/// The config with the pack's path made absolute: a run's folder is used from other places too.
+/// The config that a run saved, also where an older version wrote it, with settings applied.
+Config read_saved_config(const std::filesystem::path& path,
+                         const std::vector<std::string>& settings = {});
+
+/// The config with an absolute path of the pack: a run can be used from another working directory.
 Config with_absolute_pack(Config config);
 
-/// The first option in which two configs differ, as "key: this, that"; empty where they agree.
+/// The first option in which two configs differ, as "key: one, other"; empty if they are equal.
 std::string first_difference(const Config& one, const Config& other);
 
-/// The same for a run that is to go on, `saved` being its own config: its pack may have moved, and
-/// the names of values are those that training took from the data.
+/// The same for resuming a run whose config is `saved`: the path of the pack may differ, and so may
+/// the names of values, which training has filled in.
 std::string difference_on_resume(const Config& saved, Config given);
 
 }  // namespace facet

@@ -10,8 +10,8 @@ namespace facet {
 
 namespace {
 
-/// A draw of the pixels, so that no pattern too faint for an eye can carry the value, with the
-/// gradient of their mean.
+/// Sampled pixels with the gradient of their mean. Sampling keeps the decoder from hiding the value
+/// in a pattern too faint to see.
 torch::Tensor drawn_pixels(const Likelihood& likelihood, const Key& key,
                            const torch::Tensor& output) {
   const torch::Tensor mean = likelihood.mean(output);
@@ -30,7 +30,7 @@ torch::Tensor consistency_loss(const Vae& model, const Key& key, int64_t count) 
   std::vector<torch::Tensor> value_weights(prior.size());
   for (size_t i = 0; i < prior.size(); ++i) {
     if (!prior.factors[i].named()) continue;
-    // Values are drawn equally often, however rare they are: equal pseudo-counts.
+    // Values are drawn equally often, so they have equal pseudo-counts.
     value_weights[i] = torch::ones_like(prior.posteriors[i].counts);
     parameters[i] = {prior.posteriors[i].mean(), value_weights[i]};
   }

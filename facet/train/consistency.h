@@ -1,6 +1,5 @@
-// The consistency loss: conditional samples, in which every named factor has a value chosen at
-// random, go through the encoder, which has to see the values that the samples were drawn with
-// (docs/mathematics.md, "Conditional samples").
+// The consistency loss: in conditional samples, whose named factors have random values, the encoder
+// has to find those values (docs/mathematics.md, "Conditional samples").
 #pragma once
 
 #include "facet/core/random.h"
@@ -9,9 +8,9 @@
 
 namespace facet {
 
-/// The cross-entropy between the values that `count` samples were drawn with and those that the
-/// encoder sees in them, summed over named factors, a mean over the samples. Gradients flow to
-/// decoder and encoder; the mixtures are constants.
+/// The cross-entropy of the values that `count` samples were drawn with under the encoder's
+/// assignment probabilities, summed over named factors, the mean over the samples. Gradients flow
+/// to decoder and encoder; the mixtures are constant.
 torch::Tensor consistency_loss(const Vae& model, const Key& key, int64_t count);
 
 }  // namespace facet

@@ -18,10 +18,10 @@ EncodedImages::EncodedImages(const Vae& model, const ImageSet& images, const tor
 const std::vector<BlockEncoding>& EncodedImages::blocks() {
   if (!blocks_.empty()) return blocks_;
   torch::NoGradGuard no_gradient;
-  constexpr int64_t at_once = 500;
+  constexpr int64_t slice_size = 500;
   const torch::Tensor chosen = permutation(key_, images_.count()).narrow(0, 0, count_);
   std::vector<torch::Tensor> means, variances;
-  for (const torch::Tensor& slice : chosen.split(at_once)) {
+  for (const torch::Tensor& slice : chosen.split(slice_size)) {
     const torch::Tensor pixels = images_.draw(slice, key_.fold(means.size()));
     const Encoding encoding = model_.encode(model_.likelihood().from_pixels(pixels));
     means.push_back(encoding.mean);
@@ -37,7 +37,7 @@ torch::Tensor EncodedImages::known_labels(size_t factor) const {
   return labels.defined() && labels.ge(0).any().item<bool>() ? labels : torch::Tensor();
 }
 
-void EncodedImages::forget() {
+void EncodedImages::clear() {
   blocks_.clear();
   labels_ = torch::Tensor();
 }
@@ -55,8 +55,8 @@ void untangle_factors(Vae& model, EncodedImages& encoded, const Key& key) {
   }
   const Coordinates coordinates = untangle(key, torch::cat(means, 1), blocks);
   const torch::Tensor variance = torch::cat(variances, 1).mean(0);  // [Z]
-  const torch::Tensor moved = coordinates.transform.square().matmul(variance);
-  model.change_coordinates(coordinates, torch::log(moved));
+  const torch::Tensor transformed = coordinates.transform.square().matmul(variance);
+  model.change_coordinates(coordinates, torch::log(transformed));
 }
 
 void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_t kmeans_iterations,

@@ -1,6 +1,5 @@
-// Training images as a fixed encoder sees them: what phase 2 fits the mixtures to. The encoder
-// stands still there, so images are encoded once, and a natural-gradient step takes half a
-// millisecond.
+// Encodings of training images, to which phase 2 fits the mixtures. The encoder is fixed there, so
+// that images are encoded once and a natural-gradient step takes half a millisecond.
 #pragma once
 
 #include <vector>
@@ -19,14 +18,14 @@ class EncodedImages {
   EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
                 const InitialiseOptions& options, const Key& key);
 
-  /// The encodings of every factor's block; images are encoded when this is first asked for.
+  /// The encodings, one block per factor; the first call encodes the images.
   const std::vector<BlockEncoding>& blocks();
   /// The labels of the encoded images, int64 [n, I]; undefined without named factors.
   const torch::Tensor& labels() const { return labels_; }
-  /// Those of one factor; undefined where none is known.
+  /// The labels of one factor, int64 [n]; undefined if none is known.
   torch::Tensor known_labels(size_t factor) const;
-  /// The encoder has changed: what was encoded is of no use any more.
-  void forget();
+  /// Discards the encodings, after the encoder has changed or when they are no longer needed.
+  void clear();
 
  private:
   const Vae& model_;
@@ -38,12 +37,12 @@ class EncodedImages {
   torch::Tensor labels_;
 };
 
-/// Gives a model with several factors latent coordinates in which properties come apart
-/// (prior/untangle.h). Its encodings and the moments of its optimizer are then of no use any more.
+/// Gives a model with several factors latent coordinates that separate properties
+/// (prior/untangle.h). Its encodings and the moments of its optimizer are then invalid.
 void untangle_factors(Vae& model, EncodedImages& encoded, const Key& key);
 
-/// Places the components of every factor among the encodings: at labels where some are known, else
-/// by k-means.
+/// Initialises the components of every factor from the encodings: from labels if some are known,
+/// otherwise by k-means.
 void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_t kmeans_iterations,
                       const Key& key);
 

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* kDoing = "writing TensorBoard events";
 constexpr size_t kFlushBytes = 1 << 16;
 
-/// The remainders of all bytes for the Castagnoli polynomial, bits reversed.
+/// The CRC table of the Castagnoli polynomial, bits reversed.
 constexpr std::array<uint32_t, 256> remainders() {
   std::array<uint32_t, 256> table{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -35,8 +35,8 @@ constexpr std::array<uint32_t, 256> remainders() {
   return table;
 }
 
-/// CRC-32C, then rotated and shifted as the record format asks, so that a checksum of data that
-/// holds checksums stays sound.
+/// CRC-32C, masked as the record format requires, so that checksums of data that contain checksums
+/// are still reliable.
 uint32_t masked_checksum(std::string_view data) {
   static constexpr auto table = remainders();
   uint32_t crc = ~0u;
@@ -44,7 +44,7 @@ uint32_t masked_checksum(std::string_view data) {
   return std::rotr(~crc, 15) + 0xa282ead8u;
 }
 
-/// Little-endian, on any machine.
+/// Little-endian bytes, on any machine.
 template <typename Unsigned>
 std::string fixed(Unsigned value) {
   std::string bytes;
@@ -89,14 +89,14 @@ std::string host_name() {
   return name;
 }
 
-/// The eight bytes at `place`, as fixed() wrote them.
-uint64_t read_fixed64(std::string_view bytes, size_t place) {
+/// The number that fixed() wrote at `position`.
+uint64_t read_fixed64(std::string_view bytes, size_t position) {
   uint64_t value = 0;
-  for (size_t i = 8; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[place + i]);
+  for (size_t i = 8; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[position + i]);
   return value;
 }
 
-/// When the events of a file were written, up to the first that is damaged or cut short.
+/// The times of a file's events, up to the first that is damaged or cut short.
 std::vector<double> event_times(std::string_view bytes) {
   constexpr size_t before = 12, after = 4;  // length and its checksum; the event's checksum
   const std::string time_key = key(1, kFixed64);
@@ -146,7 +146,7 @@ EventFile::~EventFile() {
   try {
     flush();
   } catch (const Error&) {
-    // A destructor has nobody to tell; whoever needs to know calls flush().
+    // A destructor cannot report it; flush() does.
   }
   close(descriptor_);
 }

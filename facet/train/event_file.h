@@ -1,5 +1,5 @@
-// Event files, which TensorBoard draws curves from. The few fields of the format that a curve needs
-// are encoded here by hand, so that nothing of TensorFlow or protobuf is needed to build or to run.
+// TensorBoard event files. The few fields of the format that curves need are encoded here by hand,
+// so that neither TensorFlow nor protobuf is needed to build or to run.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class EventFile {
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  /// Flushes as far as it can; call flush() to hear of a full disk.
+  /// Flushes, ignoring errors; call flush() to get them.
   ~EventFile();
 
-  /// One point of the curve `tag`, kept in memory until there are enough of them or flush().
+  /// Adds a point to the curve `tag`. Points are buffered until there are enough or until flush().
   void scalar(const std::string& tag, int64_t step, double value);
 
-  /// Hands everything to the file system. After an Error what could not be written is kept, so that
-  /// a later flush() goes on at the right byte.
+  /// Writes the buffer to the file. After an Error the unwritten part is kept, so that a later
+  /// flush() continues at the right byte.
   void flush();
 
   const std::filesystem::path& path() const { return path_; }
@@ -40,14 +40,13 @@ class EventFile {
   std::string unwritten_;
 };
 
-/// When a file's first and last events were written, in seconds since 1970.
+/// The times of a file's first and last events, in seconds since 1970.
 struct EventSpan {
   double begin = 0, end = 0;
 };
 
-/// The spans of all event files in a folder, earliest first: when and for how long a run was
-/// trained, one span each time it was started or resumed. What follows a damaged event is left out;
-/// no folder is no spans.
+/// The spans of all event files in a folder, earliest first: one for each time a run was started or
+/// resumed. Events after a damaged one are ignored; a missing folder has no spans.
 std::vector<EventSpan> read_event_spans(const std::filesystem::path& folder);
 
 }  // namespace facet

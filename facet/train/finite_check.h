@@ -1,5 +1,5 @@
-// The check for numbers that are not finite: when a step goes wrong, it finds the first tensor in
-// the order of computation that holds a NaN or an infinity, so that the message can name it.
+// The check for NaN and infinity: it finds the first tensor of a step, in the order of computation,
+// that is not finite, so that the error message can name it.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace facet {
 
-/// What a kind of step leaves to be looked at when something goes wrong.
+/// Tensors that a kind of step keeps for this check.
 struct DebugTensors {
-  torch::Tensor loss;    ///< which `finite` is made of, on another stream
-  torch::Tensor finite;  ///< a finite number where everything is
+  torch::Tensor loss;    ///< kept alive, because `finite` is computed from it on another stream
+  torch::Tensor finite;  ///< a scalar that is finite if loss and gradient are
   NamedTensors tensors;  ///< in the order of computation
 };
 
-/// The name of the first tensor of a step that is not finite, then of a gradient or a parameter;
-/// nothing where all are finite. Waits for a GPU.
+/// The name of the first tensor of a step that is not finite, or else of the first such gradient or
+/// parameter; nothing if all are finite. Waits for the GPU.
 std::optional<std::string> find_not_finite(const DebugTensors& debug,
                                            const NamedTensors& parameters);
 
-/// The name of the first tensor with a number that is not finite; empty where all are.
+/// The name of the first tensor with a NaN or an infinity; empty if there is none.
 std::string first_not_finite(const NamedTensors& tensors);
 
-/// The gradients of parameters and then the parameters, by name.
+/// The gradients of the parameters, then the parameters, with names.
 NamedTensors gradients_and_parameters(const NamedTensors& parameters);
 
 }  // namespace facet

@@ -24,7 +24,7 @@ void require_phases(const Config& config, const PriorStrategy& prior) {
                  .object = fmt::format("model.prior {}", config.model.prior),
                  .found = fmt::format("{} steps of phase 2", config.train.initialise.steps),
                  .expected = "train.initialise.steps at 0",
-                 .cause = "this prior has no components to place among encodings"});
+                 .cause = "this prior has no components to fit to encodings"});
 }
 
 int64_t kind_of(Phase phase, bool supervised) {
@@ -70,8 +70,8 @@ void Learner::step(Phase phase, int64_t step) {
   if (phase == Phase::joint && step == 0) model_->strategy().begin_joint(*model_);
   if (phase == Phase::joint) revive_components(step);
   const StepPlan& plan = plans_.next(phase, step);
-  if (phase != Phase::initialise) batches_.send(plan.images);
-  if (plan.labelled.defined()) labels_.labelled_batches->send(plan.labelled);
+  if (phase != Phase::initialise) batches_.upload(plan.images);
+  if (plan.labelled.defined()) labels_.labelled_batches->upload(plan.labelled);
   last_kind_ = kind_of(phase, plan.supervised);
   DebugTensors& debug = debug_[last_kind_];
   graphs_.step(last_kind_, [&] {
@@ -103,16 +103,16 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
   torch::Tensor norm;
   if (adam_.clips()) norm = adam_.gradient_norm();
   adam_.begin_step();
-  // What comes next needs the moved encoder alone.
+  // The rest of the step needs only the encoder's update.
   side_.run([&] {
     torch::NoGradGuard no_gradient_there;
     if (!norm.defined()) norm = adam_.gradient_norm();
-    adam_.move(adam_.range_of(model_->decoder().parameters()), rate, norm);
+    adam_.update(adam_.range_of(model_->decoder().parameters()), rate, norm);
     debug.finite = norm + debug.loss;
   });
-  adam_.move(adam_.range_of(model_->encoder().parameters()), rate, norm);
+  adam_.update(adam_.range_of(model_->encoder().parameters()), rate, norm);
   if (const NamedTensors own = model_->strategy().own_parameters(); !own.empty())
-    adam_.move(adam_.range_of(own), rate, norm, /*decays=*/false);
+    adam_.update(adam_.range_of(own), rate, norm, /*decay=*/false);
   for (auto& [name, tensor] : tensors) tensor = tensor.detach();
   debug.tensors = std::move(tensors);
   return norm;
@@ -120,7 +120,7 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
 
 torch::Tensor Learner::drawn_images(const Batches& batches, const torch::Tensor& chosen,
                                     const torch::Tensor& step) const {
-  return model_->likelihood().from_pixels(batches.drawn(chosen, step));
+  return model_->likelihood().from_pixels(batches.draw(chosen, step));
 }
 
 torch::Tensor Learner::with_noise(const torch::Tensor& x, const Key& noise) const {
@@ -246,8 +246,8 @@ void Learner::revive_components(int64_t step) {
   model_->strategy().revive(*model_, key.fold("revive"));
 }
 
-void Learner::forget_encodings() {
-  encoded_.forget();
+void Learner::clear_encodings() {
+  encoded_.clear();
   graphs_.forget(kind_of(Phase::initialise, false));
 }
 
@@ -256,8 +256,8 @@ void Learner::place_components() {
   if (!model_->strategy().fits_encodings()) return model_->strategy().place(*model_, images_, key_);
   if (options.untangle && model_->prior.size() > 1) {
     untangle_factors(*model_, encoded_, key_.fold("coordinates"));
-    adam_.reset();  // its moments and the encodings are of the old coordinates
-    forget_encodings();
+    adam_.reset();  // the moments and the encodings belong to the old coordinates
+    clear_encodings();
   }
   facet::place_components(*model_, encoded_, images_.count(), options.kmeans_iterations,
                           key_.fold("components"));

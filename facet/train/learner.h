@@ -1,7 +1,7 @@
-// What a step of training is. The learner owns the model, its optimizers and the images, and knows
-// the steps of the three phases; what depends on the kind of prior is its strategy's
-// (model/prior_strategy.h). The trainer around it keeps the order of phases, the metrics and the
-// checkpoints. A step never waits for a GPU: what changes from step to step is planned ahead
+// The steps of training. The learner owns the model, its optimizers and the images, and computes
+// the steps of the three phases; the parts that depend on the kind of prior are in its strategy
+// (model/prior_strategy.h). The trainer runs the phases in order and handles metrics and
+// checkpoints. A step never waits for the GPU: what changes from step to step is planned ahead
 // (train/step_plan.h), and the rest is captured once and replayed (cuda/cuda_graph.h).
 #pragma once
 
@@ -26,28 +26,28 @@
 
 namespace facet {
 
-/// How the steps of a run are computed. The numbers are the same either way.
+/// How the steps of a run are computed. They do not change the results.
 struct StepOptions {
   bool capture = true;         ///< on a GPU: capture steps as CUDA graphs and replay them
-  bool stream_images = false;  ///< keep pixels in the host's memory even where a GPU has room
+  bool stream_images = false;  ///< keep pixels in host memory even if they fit on the GPU
 };
 
 class Learner {
  public:
-  /// An Error where the config does not fit the data. `notice` gets a sentence for the user where
-  /// images do not fit into the GPU's memory.
+  /// Throws an Error if the config does not fit the data. `notice` gets a sentence for the user if
+  /// the images do not fit into the GPU's memory.
   Learner(const Config& config, const Pack& pack, torch::Device device, const StepOptions& options,
           const std::function<void(const std::string&)>& notice);
 
   /// Step `step` of a phase, counted from 0.
   void step(Phase phase, int64_t step);
-  /// Places the components of the prior: what phase 2 begins with.
+  /// Initialises the components of the prior, at the start of phase 2.
   void place_components();
-  /// The encodings of phase 2 are not needed any more.
-  void forget_encodings();
+  /// Frees the encodings of phase 2.
+  void clear_encodings();
 
-  /// Looks at the last step: the name of a tensor with a NaN or an infinity, nothing where all are
-  /// finite. Waits for a GPU.
+  /// The name of a tensor of the last step with a NaN or an infinity; nothing if all are finite.
+  /// Waits for the GPU.
   std::optional<std::string> find_not_finite() const;
 
   const Config& config() const { return config_; }  ///< with the names of values
@@ -55,16 +55,17 @@ class Learner {
   Vae& model() { return *model_; }
   const Vae& model() const { return *model_; }
   Adam& adam() { return adam_; }
-  /// Null where the config asks for none.
+  /// Null without weight averaging.
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
-  /// Exchanges the model's numbers for their running means, or back, where there are such.
+  /// Swaps the model's values with their averages; does nothing without weight averaging.
   void swap_average();
-  /// Of the metrics line under way (train/metrics.h).
+  /// The sums of the current metrics line (train/metrics.h).
   torch::Tensor& sums() { return sums_; }
 
  private:
   void use_kernels();
-  /// Moves the networks; the gradient's norm and the moved decoder are there after side_.join().
+  /// Updates the networks and returns the gradient's norm; the norm and the decoder's update are
+  /// complete after side_.join().
   torch::Tensor optimise(const torch::Tensor& loss, NamedTensors tensors, DebugTensors& debug);
   void pretrain_step(DebugTensors& debug);
   void initialise_step();
@@ -74,10 +75,10 @@ class Learner {
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
   NaturalGradient natural_gradient() const;
   void revive_components(int64_t step);
-  /// Images in the likelihood's units, as a step draws them.
+  /// The images of a step, in the likelihood's units.
   torch::Tensor drawn_images(const Batches& batches, const torch::Tensor& chosen,
                              const torch::Tensor& step) const;
-  /// x as the encoder sees it.
+  /// x with the encoder's input noise.
   torch::Tensor with_noise(const torch::Tensor& x, const Key& noise) const;
 
   Config config_;

@@ -13,7 +13,7 @@ namespace facet {
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device) {
   const torch::Device where = choose_device(device);
   const RunFolder folder = RunFolder::open(path);
-  LoadedRun run{folder, read_config(folder.config()), read_model(folder.model())};
+  LoadedRun run{folder, read_saved_config(folder.config()), read_model(folder.model())};
   run.model->move_to(where);
   return run;
 }
@@ -28,7 +28,7 @@ void require_shape(const Pack& pack, const Vae& model, const std::string& object
     throw Error({.doing = "using the pack",
                  .object = object,
                  .found = text(found),
-                 .expected = text(expected) + ", as the model has"});
+                 .expected = text(expected) + ", as for the model"});
 }
 
 }  // namespace facet

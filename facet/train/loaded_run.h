@@ -22,7 +22,7 @@ struct LoadedRun {
 /// The run in a folder, with its model on a device ("auto", "cpu" or "cuda").
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
 
-/// An Error where the images of a pack are not of the shape that the model was made for.
+/// Throws an Error that names `object` if the images of a pack do not have the model's shape.
 void require_shape(const Pack& pack, const Vae& model, const std::string& object);
 
 }  // namespace facet

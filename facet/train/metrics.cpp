@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/clusters.h"
 #include "facet/ops/sums.h"
@@ -11,8 +12,8 @@ namespace facet {
 
 namespace {
 
-/// Where the sums are: the count of steps, the reconstruction, the gradient's norm, the labels' log
-/// likelihood and number, and then KL[z] and KL[r] of every factor.
+/// The layout of the sums: the number of steps, the reconstruction, the gradient's norm, the log
+/// likelihood and the number of labels, then KL[z] and KL[r] of every factor.
 constexpr int64_t count_at = 0, reconstruction_at = 1, norm_at = 2, label_at = 3,
                   label_count_at = 4, first_kl_at = 5;
 
@@ -20,12 +21,12 @@ int64_t kl_z_at(size_t factor) { return first_kl_at + static_cast<int64_t>(facto
 int64_t kl_r_at(size_t factor, size_t factors) { return kl_z_at(factors + factor); }
 
 StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, int64_t images) {
-  torch::Tensor held = prior.held_images(factor);
-  // Point estimates have arbitrarily many pseudo-counts.
-  const double excess = held.sum().item<double>() / static_cast<double>(images);
-  if (excess > 1) held = held / excess;
-  const std::vector<double> weights(held.data_ptr<double>(),
-                                    held.data_ptr<double>() + held.numel());
+  torch::Tensor usage = prior.held_images(factor);
+  // The pseudo-counts of point estimates are arbitrarily large: scaled to the number of images.
+  const double excess = usage.sum().item<double>() / static_cast<double>(images);
+  if (excess > 1) usage = usage / excess;
+  const std::vector<double> weights(usage.data_ptr<double>(),
+                                    usage.data_ptr<double>() + usage.numel());
   StepReport::Factor report;
   report.name = prior.factors[factor].name;
   report.components = prior.factors[factor].components;
@@ -79,7 +80,7 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
   report.gradient_norm = sum(norm_at) / steps;
   const int64_t last = progress.step - 1;
   const bool pretrain = progress.phase == Phase::pretrain;
-  if (progress.phase != Phase::initialise)  // where the networks stand still
+  if (progress.phase != Phase::initialise)  // in which the networks are fixed
     report.learning_rate = options.learning_rate.at(pretrain ? last : options.pretrain.steps + last,
                                                     options.pretrain.steps + options.joint.steps);
   report.named = std::any_of(prior.factors.begin(), prior.factors.end(),

@@ -1,4 +1,4 @@
-// The three phases of training: the networks alone, the mixtures alone, both together.
+// The three phases of training: the networks, the mixtures, and both together.
 #pragma once
 
 #include <cstdint>

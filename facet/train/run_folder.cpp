@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -18,7 +19,7 @@ RunFolder RunFolder::create(const fs::path& path) {
   if (fs::exists(folder.config()) || fs::exists(folder.state()) || fs::exists(folder.metrics()))
     throw Error({.doing = "starting a run in",
                  .object = path.string(),
-                 .found = "a run that is there already",
+                 .found = "an existing run",
                  .expected = "a new or empty folder",
                  .cause = "--resume continues it; --out names another folder"});
   std::error_code error;
@@ -37,7 +38,7 @@ RunFolder RunFolder::open(const fs::path& path) {
     throw Error({.doing = "opening a run",
                  .object = path.string(),
                  .found = "no config.json in it",
-                 .expected = "a folder that 'facet train --out' has made",
+                 .expected = "a folder made by 'facet train --out'",
                  .cause = "is the path spelled right?"});
   return folder;
 }
@@ -66,15 +67,15 @@ void MetricsFile::write(const Json& record) {
   if (!stream_)
     throw Error({.doing = "writing metrics",
                  .object = path_.string(),
-                 .found = "a write that failed",
-                 .expected = "room on the disk",
+                 .found = "a failed write",
+                 .expected = "space on the disk",
                  .cause = "is the disk full?"});
   ++lines_;
 }
 
 void MetricsFile::sync() {
   const int descriptor = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return;  // removed behind our back; the checkpoint itself is still good
+  if (descriptor < 0) return;  // the file was removed; the checkpoint itself is still good
   fsync(descriptor);
   close(descriptor);
 }

@@ -1,5 +1,6 @@
-// A run folder: one training run on disk. Knows the names of its files, refuses to overwrite
-// another run, and keeps metrics.jsonl in step with the checkpoint that a resumed run starts from.
+// A run folder: one training run on disk. It knows the names of its files, refuses to overwrite
+// another run, and keeps metrics.jsonl consistent with the checkpoint that a resumed run starts
+// from.
 #pragma once
 
 #include <filesystem>
@@ -22,22 +23,22 @@ struct RunFolder {
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
 
-  /// Makes the folder. An Error where it holds a run already, or cannot be made.
+  /// Makes the folder. Throws an Error if it already has a run or cannot be made.
   static RunFolder create(const std::filesystem::path& path);
-  /// An Error where `path` holds no run.
+  /// Throws an Error if there is no run in `path`.
   static RunFolder open(const std::filesystem::path& path);
 };
 
-/// Appends records to metrics.jsonl, one JSON object a line, each handed to the system when write()
-/// returns.
+/// Appends records to metrics.jsonl, one JSON object per line; write() flushes each to the
+/// operating system.
 class MetricsFile {
  public:
-  /// Keeps the first `lines` lines of an existing file: what a killed run wrote after its last
-  /// checkpoint is written again.
+  /// Keeps the first `lines` lines of an existing file and drops the rest, which a killed run wrote
+  /// after its last checkpoint and a resumed one writes again.
   MetricsFile(const std::filesystem::path& path, int64_t lines);
 
   void write(const Json& record);
-  /// Waits until the disk has it: a checkpoint must not be ahead of its metrics.
+  /// Flushes to the disk: a checkpoint must not be ahead of its metrics.
   void sync();
   int64_t lines() const { return lines_; }
 

@@ -9,8 +9,8 @@ namespace facet {
 void Schedule::visit(OptionVisitor& visitor) {
   visitor.option("start", start, "Value at the first step.", between(0, 1e30));
   visitor.option("end", end, "Value after the last step.", between(0, 1e30));
-  visitor.option("steps", steps, "Steps from start to end; 0 takes the whole phase.", at_least(0));
-  visitor.option("shape", shape, "A straight line, half a cosine wave, or a step at the end.",
+  visitor.option("steps", steps, "Steps from start to end; 0: the whole phase.", at_least(0));
+  visitor.option("shape", shape, "A straight line, half a cosine wave, or a jump at the end.",
                  one_of({"linear", "cosine", "step"}));
 }
 
@@ -25,11 +25,13 @@ double Schedule::at(int64_t step, int64_t whole) const {
 
 void StepSize::visit(OptionVisitor& visitor) {
   visitor.option("form", form,
-                 "'scaled': rho0 (1 + t / tau0)^-kappa; 'plain': (tau0 + t)^-kappa, as printed.",
+                 "'scaled': rho0 (1 + t / tau0)^-kappa; 'plain': (tau0 + t)^-kappa, as in the "
+                 "paper.",
                  one_of({"scaled", "plain"}));
-  visitor.option("rho0", rho0, "Step size at the start, of the scaled form.", between(0, 1));
-  visitor.option("tau0", tau0, "Steps before the step size falls much.", at_least(1));
-  visitor.option("kappa", kappa, "Forgetting rate; above 0.5 and up to 1 the steps converge.",
+  visitor.option("rho0", rho0, "Initial step size of the scaled form.", between(0, 1));
+  visitor.option("tau0", tau0, "Number of steps after which the step size starts to fall.",
+                 at_least(1));
+  visitor.option("kappa", kappa, "Exponent; training converges for more than 0.5, up to 1.",
                  between(0, 1));
 }
 

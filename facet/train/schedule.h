@@ -1,5 +1,5 @@
-// Numbers that change over a run: the learning rate, the weight of a KL term, and the step size of
-// the natural-gradient steps. Pure functions of the step, so that a resumed run is on schedule.
+// Numbers that change over a run: the learning rate, the weight of a KL term, and the size of
+// natural-gradient steps. They are pure functions of the step, so that a resumed run has the same.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace facet {
 
-/// From `start` to `end` over `steps` steps, then constant; or `start` for that long and then
-/// `end`.
+/// From `start` to `end` over `steps` steps, then constant; with the shape "step", `start` for
+/// `steps` steps and then `end`.
 struct Schedule {
   double start = 1.0;
   double end = 1.0;
@@ -18,7 +18,7 @@ struct Schedule {
   std::string shape = "linear";
 
   void visit(OptionVisitor& visitor);
-  /// The value at step 0, 1, 2, ...; `whole` is the length that `steps` = 0 stands for.
+  /// The value at step 0, 1, 2, ...; `whole` replaces `steps` if that is 0.
   double at(int64_t step, int64_t whole) const;
 };
 

@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Times calls on a device: a GPU is asked for many at a time and waited for at the end, as
-/// training does; the CPU does them one by one.
+/// Times calls on a device. On a GPU many calls are issued before waiting for them, as in training;
+/// on the CPU each call is timed.
 class Stopwatch {
  public:
   Stopwatch(torch::Device device, int64_t calls) : device_(device) {
@@ -34,7 +34,7 @@ class Stopwatch {
     warm_up_ = device.is_cpu() ? 3 : 30;
   }
 
-  /// The median milliseconds of a call, after some that do not count.
+  /// The median time of a call in milliseconds, after a warm-up.
   double milliseconds(const std::function<void()>& call) const {
     for (int64_t i = 0; i < warm_up_; ++i) call();
     wait();
@@ -71,7 +71,8 @@ Config bench_config(const BenchOptions& options) {
   return config;
 }
 
-/// As many images as MNIST has for training, or a part of CelebA; their content costs nothing.
+/// As many random images as MNIST's training set, or a part of CelebA; their content does not
+/// affect the time.
 Pack random_pack(const BenchOptions& options) {
   const bool large = options.network == "paper64";
   const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;
@@ -85,7 +86,7 @@ Pack random_pack(const BenchOptions& options) {
   return pack;
 }
 
-/// For the run that is measured; gone when it is over.
+/// A temporary folder for the run that is measured.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -93,8 +94,8 @@ class ScratchFolder {
     if (mkdtemp(name.data()) == nullptr)
       throw Error({.doing = "measuring in a new folder of",
                    .object = fs::temp_directory_path().string(),
-                   .found = "none that can be made",
-                   .expected = "room for a few megabytes"});
+                   .found = "that it cannot be made",
+                   .expected = "space for a few megabytes"});
     path_ = name;
   }
   ScratchFolder(const ScratchFolder&) = delete;
@@ -126,8 +127,8 @@ StepTimes time_steps(const Config& config, const Pack& pack, torch::Device devic
   return times;
 }
 
-/// The prior's part of a joint step alone: its terms with their gradient, then the E-step and the
-/// natural-gradient step. Captured on a GPU, as the joint step is.
+/// The prior's part of a joint step: its terms and their gradient, then the E-step and the
+/// natural-gradient step. On a GPU it is a captured graph, like the joint step.
 double time_prior(const Config& config, torch::Device device, const Stopwatch& stopwatch) {
   const FactorOptions& factor = config.model.factors.front();
   const auto options = torch::TensorOptions().dtype(kFloat64).device(device);
@@ -155,15 +156,15 @@ double time_prior(const Config& config, torch::Device device, const Stopwatch& s
   return stopwatch.milliseconds([&] { graphs.step(0, work); });
 }
 
-/// What LibTorch reaches here with work that is as easy as can be.
+/// The rates that LibTorch reaches on this machine with the simplest work.
 struct Ceilings {
-  double bytes = 0;       ///< a second, read and written by a large copy
-  double operations = 0;  ///< a second, in a large product of matrices, as precise as the networks
+  double bytes = 0;       ///< per second, read and written by a large copy
+  double operations = 0;  ///< per second, of a large matrix product in the networks' precision
 };
 
 double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
                     const Stopwatch& stopwatch) {
-  // Random numbers: a GPU is faster, for it takes less power, where all are the same.
+  // Random numbers: with equal ones a GPU needs less power and is faster.
   const torch::Tensor a =
       standard_normal(Key(1), {side, side}, torch::TensorOptions().device(device)).to(type);
   torch::Tensor out = torch::empty_like(a);
@@ -210,7 +211,7 @@ Json measure_steps(const BenchOptions& options) {
   const Pack pack = random_pack(options);
   const Stopwatch stopwatch(device, steps);
   const StepTimes times = time_steps(config, pack, device, stopwatch);
-  const double peak = peak_megabytes(device);  // before the ceilings take memory of their own
+  const double peak = peak_megabytes(device);  // before measure_ceilings allocates memory
   const double prior = time_prior(config, device, stopwatch);
   const std::string precision = device.is_cpu() ? "fp32" : options.precision;
   const Ceilings ceilings = measure_ceilings(device, precision);

@@ -1,6 +1,6 @@
-// How long training steps take on this machine, how much of a joint step is the prior, and how near
-// the step comes to what the machine can do, measured in the same run: docs/speed.md explains the
-// numbers.
+// A benchmark of training steps: their times on this machine, the prior's share of a joint step,
+// and how close a step comes to the machine's limits, which are measured in the same run.
+// docs/speed.md explains the numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct BenchOptions {
   int64_t steps = 0;  ///< of each phase; 0: 30 on the CPU, 1000 on a GPU
 };
 
-/// Everything that was measured, under keys that stay the same from day to day.
+/// All measurements; the keys are stable, so that results can be compared over time.
 Json measure_steps(const BenchOptions& options);
 
 }  // namespace facet

@@ -10,12 +10,12 @@ namespace facet {
 
 namespace {
 
-/// What one image's way through the networks takes.
+/// The cost of the networks per image.
 struct NetworkCost {
-  double encoder = 0, decoder = 0;                        ///< operations forward
-  double first_layer = 0;                                 ///< of them the encoder's first layer
-  double encoder_parameters = 0, decoder_parameters = 0;  ///< numbers
-  double activations = 0;                                 ///< numbers that all layers give
+  double encoder = 0, decoder = 0;                        ///< operations of the forward pass
+  double first_layer = 0;                                 ///< those of the encoder's first layer
+  double encoder_parameters = 0, decoder_parameters = 0;  ///< their number
+  double activations = 0;                                 ///< outputs of all layers, their number
 };
 
 NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
@@ -32,8 +32,8 @@ NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
                out = static_cast<double>(layer.channels_out);
     const auto small = static_cast<double>(layer.height_out * layer.width_out),
                large = static_cast<double>(layer.height_in * layer.width_in);
-    // The decoder's mirror image gives as many pixels as this layer takes; a transposed convolution
-    // multiplies once for every pixel that it takes.
+    // The mirrored layer of the decoder has the input of this one as its output; a transposed
+    // convolution multiplies once per input pixel.
     const double mirrored = i == 0 ? static_cast<double>(shape.channels * values) : in;
     cost.encoder += 2 * in * out * kernel * small;
     cost.decoder += 2 * mirrored * out * kernel * small;
@@ -52,7 +52,7 @@ NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
   return cost;
 }
 
-/// Numbers of all factors' natural parameters.
+/// The number of natural parameters of all factors.
 double prior_numbers(const ModelOptions& model) {
   double numbers = 0;
   for (const FactorOptions& factor : model.factors)
@@ -66,16 +66,16 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
   const auto images = static_cast<double>(batch);
   const NetworkCost network = network_cost(model, shape);
   StepCost cost;
-  // Backwards every layer is multiplied twice, for its input and for its weights; the first layer's
-  // input, the image, needs no gradient. Then the moved encoder runs forward once more.
+  // The backward pass of a layer costs two forward passes, for the gradients of its input and of
+  // its weights; the image needs no gradient. Then the updated encoder runs forward once more.
   cost.network_operations =
       images * (3 * (network.encoder + network.decoder) - network.first_layer + network.encoder);
-  // Two matrix products each: the first E-step, its gradient, the second E-step, the statistics.
+  // Two matrix products each for the first E-step, its gradient, the second E-step, the statistics.
   for (const FactorOptions& factor : model.factors)
     cost.prior_operations +=
         16 * images * static_cast<double>(factor.components * factor.dimensions);
-  // Float32: weights read forward and backward, gradients written; Adam reads four numbers and
-  // writes three; the second look reads the encoder's weights again.
+  // Float32: weights read forward and backward, gradients written; Adam reads four numbers per
+  // parameter and writes three; the encoder's second pass reads its weights again.
   const double parameters = network.encoder_parameters + network.decoder_parameters;
   cost.parameter_bytes = 4 * ((1 + 1 + 1 + 7) * parameters + network.encoder_parameters);
   cost.pixel_bytes = images * static_cast<double>(shape.channels * shape.height * shape.width);
@@ -84,8 +84,8 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
 }
 
 double training_memory(const Config& config, const Pack& pack) {
-  constexpr double evaluated_at_once = 500;  // images, as evaluations take them
-  constexpr double libraries = 600e6;        // workspaces and recorded steps
+  constexpr double evaluation_batch = 500;  // images per batch of an evaluation
+  constexpr double libraries = 600e6;       // workspaces and captured graphs
   const ImageShape shape = pack.shape();
   const NetworkCost network = network_cost(config.model, shape);
   const double parameters = network.encoder_parameters + network.decoder_parameters;
@@ -94,10 +94,10 @@ double training_memory(const Config& config, const Pack& pack) {
     latents += static_cast<double>(factor.dimensions);
   const auto encoded = static_cast<double>(
       config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
-  const double images = std::max(static_cast<double>(config.train.batch_size), evaluated_at_once);
+  const double images = std::max(static_cast<double>(config.train.batch_size), evaluation_batch);
   return 5 * 4 * parameters +                    // with gradient, moments and a copy
-         3 * 4 * images * network.activations +  // with gradients and scratch
-         2 * 2 * 8 * encoded * latents +         // cached encodings, and a copy
+         3 * 4 * images * network.activations +  // with gradients and workspace
+         2 * 2 * 8 * encoded * latents +         // encodings of phase 2, and a copy
          3 * 8 * prior_numbers(config.model) + static_cast<double>(pack.images.numel()) + libraries;
 }
 

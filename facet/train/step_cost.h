@@ -1,6 +1,6 @@
-// What a training step costs at least, counted from the layers: floating-point operations of the
-// networks and of the prior, bytes that have to come from memory, and the memory that training
-// takes. docs/speed.md says how measured times are held against it.
+// Lower bounds on the cost of a training step, counted from the layers: floating-point operations
+// of the networks and of the prior, and bytes read from and written to memory; and an estimate of
+// the memory that training needs. docs/speed.md compares measured times with them.
 #pragma once
 
 #include "facet/data/image_shape.h"
@@ -10,12 +10,12 @@ namespace facet {
 
 struct Pack;
 
-/// Of one joint step. A multiplication with an addition counts as two operations.
+/// The cost of one joint step. A multiply-add counts as two operations.
 struct StepCost {
-  double network_operations = 0;  ///< gradient step and the moved encoder's second look
+  double network_operations = 0;  ///< gradient step, and the encoder again after its update
   double prior_operations = 0;    ///< matrix products of both E-steps, gradient and statistics
-  double parameter_bytes = 0;     ///< weights read, gradients written, Adam's state moved
-  double pixel_bytes = 0;         ///< the batch's images, a byte a value
+  double parameter_bytes = 0;     ///< weights read, gradients written, Adam's state updated
+  double pixel_bytes = 0;         ///< the batch's images, one byte per value
   double prior_bytes = 0;         ///< natural parameters read twice and written once
 
   double operations() const { return network_operations + prior_operations; }
@@ -24,9 +24,9 @@ struct StepCost {
 
 StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int64_t batch);
 
-/// About how many bytes a run takes on its device while it trains: weights with Adam's state,
-/// activations of a step, the images, and what libraries set aside. An upper estimate, for
-/// deciding how many runs fit.
+/// An upper estimate of the bytes that a run needs on its device: weights with Adam's state, the
+/// activations of a step, the images, and the workspaces of libraries. It decides how many runs
+/// fit.
 double training_memory(const Config& config, const Pack& pack);
 
 }  // namespace facet

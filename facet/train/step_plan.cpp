@@ -10,7 +10,7 @@ namespace facet {
 
 namespace {
 
-/// A row: five float64, two int64 and then the indices, eight bytes each.
+/// A row has five float64, two int64, and the indices, eight bytes each.
 constexpr int64_t floats = 5, first_integer = floats, first_index = floats + 2;
 
 void write_row(int64_t* row, const StepPlan& plan) {
@@ -51,7 +51,7 @@ void PlanTable::fill(const std::vector<StepPlan>& plans) {
   const auto count = static_cast<int64_t>(plans.size());
   if (count > capacity) throw std::logic_error("more plans than the table has rows");
   const int64_t words = rows_.size(1);
-  // Pinned, so that the copy need not be waited for; LibTorch keeps the memory until it is done.
+  // Pinned, so that the copy is asynchronous; LibTorch keeps the memory until it is done.
   const torch::Tensor host = torch::zeros(
       {count, words}, torch::TensorOptions().dtype(kInt64).pinned_memory(rows_.is_cuda()));
   for (int64_t i = 0; i < count; ++i)

@@ -9,6 +9,7 @@
 #include <c10/util/Exception.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/cuda/cuda_graph.h"
 
 namespace facet {
@@ -17,29 +18,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The options that decide what is loaded.
+/// The options that determine which data are loaded.
 std::string data_key(const Config& config) {
   const Json data = write_options(config.data);
   return config.data.pack.empty() ? data["portraits"].dump() : config.data.pack;
 }
 
-/// Trains one run to its end, or until it is told to stop.
+/// Trains one run to the end, or until it is told to stop.
 RunState train_run(const SweepRun& run, const Pack& pack, const RunFolder& folder,
                    torch::Device device, const TrainingCallbacks& training,
                    const SweepCallbacks& callbacks) {
-  // A run that was killed before its first state was saved has nothing to go on from.
-  const bool begun = fs::exists(folder.state());
-  if (!begun) {
+  // A run that was killed before it saved its first state cannot be resumed.
+  const bool started = fs::exists(folder.state());
+  if (!started) {
     fs::remove(folder.config());
     fs::remove(folder.metrics());
   }
-  Trainer trainer(run.config, pack, folder, device, begun, training);
+  Trainer trainer(run.config, pack, folder, device, started, training);
   if (!trainer.run()) return RunState::stopped;
   callbacks.finish(trainer, pack, run, folder);
   return RunState::finished;
 }
 
-/// One line of what was thrown.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void note_failure(RunOutcome& outcome, const std::string& text) {
@@ -83,7 +83,7 @@ const Pack& SharedPacks::of(const Config& config) const { return *packs_.at(data
 void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptions& options,
                const SweepCallbacks& callbacks, std::vector<RunOutcome>& outcomes) {
   std::atomic<size_t> next{0};
-  std::exception_ptr failure;  // of what goes on around the runs, such as a full disk
+  std::exception_ptr failure;  // outside the runs' training, such as a full disk
   std::mutex failing;
   const auto work = [&] {
     const cuda::StreamScope stream(options.device);
@@ -104,7 +104,7 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
       try {
         work();
       } catch (...) {
-        next = plan.runs.size();  // runs under way end, others do not begin
+        next = plan.runs.size();  // current runs go on, no others start
         const std::lock_guard lock(failing);
         if (!failure) failure = std::current_exception();
       }

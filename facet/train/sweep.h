@@ -1,6 +1,6 @@
-// A sweep: one config trained once for every combination of some options' values, each as a run
-// folder of its own, so that every command works on it. Runs share the data and do not know of each
-// other: each is, bit for bit, what `facet train` makes of its config.
+// A sweep: one run for every combination of some options' values, each in its own run folder, so
+// that every command works on it. Runs share the data and are otherwise independent: the result of
+// each is, bit for bit, that of `facet train` with its config.
 #pragma once
 
 #include <filesystem>
@@ -15,15 +15,14 @@
 
 namespace facet {
 
-/// The data that runs are trained on: what several of them name is loaded once, and is once on the
-/// device.
+/// The data of all runs: a pack that several runs use is loaded once and is on the device once.
 class SharedPacks {
  public:
   explicit SharedPacks(const SweepPlan& plan);
   const Pack& of(const Config& config) const;
 
  private:
-  std::map<std::string, std::shared_ptr<Pack>> packs_;  ///< by the options that name them
+  std::map<std::string, std::shared_ptr<Pack>> packs_;  ///< by the options that determine them
 };
 
 struct SweepOptions {
@@ -32,19 +31,18 @@ struct SweepOptions {
   size_t jobs = 1;  ///< runs at the same time, each in its own host thread and CUDA stream
 };
 
-/// Called from the threads of the runs, several at a time.
+/// Called from the threads of the runs, several at the same time.
 struct SweepCallbacks {
-  /// What a run is to be told while it trains, and asked whether it shall stop.
+  /// The callbacks for the training of a run.
   std::function<TrainingCallbacks(size_t run)> training;
-  /// Evaluates a trained run and writes what it leaves behind: eval.json at last.
+  /// Evaluates a trained run and writes its files, eval.json last.
   std::function<void(Trainer&, const Pack&, const SweepRun&, const RunFolder&)> finish;
   std::function<void(size_t run)> started;
   std::function<void(size_t run, const RunOutcome&)> ended;
 };
 
-/// Trains what is not finished yet: runs that were begun go on, others start. One that fails does
-/// not keep the others from going on. `outcomes` has one entry a run, with what is known of earlier
-/// sittings, and is brought up to date.
+/// Trains the runs that are not finished, resuming those that were started. If one fails, the
+/// others go on. `outcomes` has one entry per run, with its results so far, and is updated.
 void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptions& options,
                const SweepCallbacks& callbacks, std::vector<RunOutcome>& outcomes);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 
 namespace facet {
 
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t longest_name = 120;  // of a folder; file systems take 255 bytes
+constexpr size_t longest_name = 120;  // of a folder; file systems allow 255 bytes
 constexpr size_t most_runs = 10000;
 
 [[noreturn]] void fail(const std::string& object, const std::string& found,
@@ -26,7 +27,7 @@ constexpr size_t most_runs = 10000;
                .cause = cause});
 }
 
-/// Cuts at commas that are outside of brackets, braces and quotes.
+/// Splits at commas outside brackets, braces and quotes.
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -57,8 +58,8 @@ Config config_with(const Config& base, const std::vector<std::string>& settings,
   return with_absolute_pack(config);
 }
 
-/// Every value by itself: an option that is not there or a value that does not fit is found here,
-/// and a value that comes twice.
+/// Checks every value by itself: the option must exist, the value must be valid, and no two values
+/// may be equal.
 void check_variation(const Config& base, const Variation& variation, const std::string& object) {
   std::vector<Config> configs;
   for (const Json& value : variation.values) {
@@ -89,7 +90,7 @@ void check_variations(const Config& base, const std::vector<Variation>& variatio
   }
 }
 
-/// Letters, digits and what is harmless in a path.
+/// The text with all characters but letters, digits, '.', '-' and '+' replaced by '_'.
 std::string folder_text(const std::string& text) {
   std::string clean;
   for (const char c : text) {
@@ -126,8 +127,8 @@ void add_runs(SweepPlan& plan, const std::string& object) {
     run.config = config_with(plan.base, settings, object);
     const std::string name = run_name(plan, run.values);
     run.name = name;
-    for (int again = 2; !names.insert(run.name).second; ++again)
-      run.name = fmt::format("{}-{}", name, again);
+    for (int suffix = 2; !names.insert(run.name).second; ++suffix)
+      run.name = fmt::format("{}-{}", name, suffix);
     plan.runs.push_back(std::move(run));
   }
 }
@@ -146,8 +147,8 @@ Variation parse_variation(const std::string& text) {
   if (equals + 1 == text.size()) fail(text, "no values", "key=value,value,...");
   for (const std::string& part : split_values(text.substr(equals + 1))) {
     if (part.empty())
-      fail(text, "an empty value", "a value between commas", "is there a comma too many?");
-    // As --set reads it, so that a run is what `facet train --set` makes.
+      fail(text, "an empty value", "a value between commas", "is there an extra comma?");
+    // Parsed like --set, so that a run is the same as with `facet train --set`.
     Json holder = Json::object();
     apply_setting(holder, "value=" + part);
     variation.values.push_back(holder["value"]);
@@ -159,7 +160,7 @@ SweepPlan plan_sweep(const Config& base, const std::vector<Variation>& variation
                      const std::string& object) {
   check_variations(base, variations, object);
   SweepPlan plan{with_absolute_pack(base), variations, {}};
-  for (Variation& variation : plan.variations)  // a sweep may be resumed from another place
+  for (Variation& variation : plan.variations)  // a sweep may be resumed from another directory
     for (Json& value : variation.values)
       if (variation.key == "data.pack" && value.is_string() && !value.get<std::string>().empty())
         value = fs::absolute(value.get<std::string>()).lexically_normal().string();
@@ -191,15 +192,15 @@ SweepPlan plan_of_json(const Json& json, const std::string& object) {
   Config base;
   std::vector<Variation> variations;
   try {
-    read_options(base, json.at("config"), object);
+    read_options(base, json.at("config"), object, OldNames::accept);
     for (const Json& entry : json.at("vary"))
       variations.push_back(
           {entry.at("key").get<std::string>(), entry.at("values").get<std::vector<Json>>()});
   } catch (const Json::exception&) {
     throw Error({.doing = "reading the plan of a sweep",
                  .object = object,
-                 .found = "no config or nothing that is varied",
-                 .expected = "a file that 'facet sweep' has written",
+                 .found = "no config or no variations",
+                 .expected = "a file written by 'facet sweep'",
                  .cause = "is the file damaged?"});
   }
   return plan_sweep(base, variations, object);
@@ -214,15 +215,15 @@ bool is_finished(const RunFolder& folder) { return fs::exists(folder.evaluation(
 
 void require_same_configs(const SweepPlan& plan, const fs::path& folder) {
   for (const SweepRun& run : plan.runs) {
-    const RunFolder place{folder / run.name};
-    if (!fs::exists(place.config())) continue;
-    const Config saved = read_config(place.config());
+    const RunFolder existing{folder / run.name};
+    if (!fs::exists(existing.config())) continue;
+    const Config saved = read_saved_config(existing.config());
     const std::string difference = difference_on_resume(saved, run.config);
     if (difference.empty()) continue;
     throw Error({.doing = "resuming the run in",
-                 .object = place.path.string(),
+                 .object = existing.path.string(),
                  .found = fmt::format("another config ({})", difference),
-                 .expected = "the one it was started with"});
+                 .expected = "the config it was started with"});
   }
 }
 

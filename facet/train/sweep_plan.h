@@ -1,4 +1,4 @@
-// What a sweep is to train, and what became of its runs, as plain values.
+// The plan of a sweep and the outcomes of its runs, as plain values.
 #pragma once
 
 #include <exception>
@@ -12,23 +12,23 @@
 
 namespace facet {
 
-/// An option and the values that it takes in turn.
+/// An option and its values.
 struct Variation {
   std::string key;  ///< "model.factors.0.components"
   std::vector<Json> values;
 
-  /// Whether it is a seed: values of it repeat a run and are looked at together.
+  /// Whether it is a seed, whose values repeat a run and are summarised together.
   bool is_seed() const;
 };
 
-/// Reads "key=v1,v2,...": each value is JSON where it parses as such, else text; commas inside of
-/// brackets, braces and quotes belong to a value.
+/// Reads "key=v1,v2,...". A value that is not valid JSON is text; commas inside brackets, braces
+/// and quotes belong to a value.
 Variation parse_variation(const std::string& text);
 
 /// One combination of values.
 struct SweepRun {
-  std::string name;          ///< of its folder: "components-64_seed-1"
-  std::vector<Json> values;  ///< one a variation
+  std::string name;          ///< of its folder, such as "components-64_seed-1"
+  std::vector<Json> values;  ///< one per variation
   Config config;
 };
 
@@ -38,15 +38,17 @@ struct SweepPlan {
   std::vector<SweepRun> runs;  ///< the last variation changes fastest
 };
 
-/// All combinations. An Error where there is no variation, a key comes twice or is no option, a
-/// value does not fit, or two values are the same. `object` is the config's name, for messages.
+/// All combinations. Throws an Error if there is no variation, a key is repeated or is not an
+/// option, a value is invalid, or two values are equal. `object` is the config's name, for
+/// messages.
 SweepPlan plan_sweep(const Config& base, const std::vector<Variation>& variations,
                      const std::string& object);
 
-/// "components" for "model.factors.0.components", or the whole key where another one ends so too.
+/// "components" for "model.factors.0.components", or the whole key if another key has the same
+/// ending.
 std::string short_key(const SweepPlan& plan, size_t variation);
 
-/// "64" or "fixed": a value for a reader.
+/// A value as text for the user, such as "64" or "fixed".
 std::string value_text(const Json& value);
 
 /// The plan as JSON, and back; `object` is the file's name, for messages.
@@ -56,19 +58,19 @@ SweepPlan plan_of_json(const Json& json, const std::string& object);
 enum class RunState { waiting, stopped, failed, finished };
 const char* state_name(RunState state);
 
-/// What became of a run.
+/// The outcome of a run.
 struct RunOutcome {
   RunState state = RunState::waiting;
-  double seconds = 0;        ///< from its start to its evaluation, over all sittings
+  double seconds = 0;        ///< of training and evaluation, summed over all resumes
   Json evaluation;           ///< its eval.json, once it is finished
-  std::string failure;       ///< in a line, where it has failed
-  std::exception_ptr error;  ///< and as it was thrown
+  std::string failure;       ///< one line that says why it failed
+  std::exception_ptr error;  ///< the exception of the failure
 };
 
-/// Whether a run has been trained and evaluated to its end.
+/// Whether a run has been trained and evaluated.
 bool is_finished(const RunFolder& folder);
 
-/// An Error where a run folder that is there holds another config than the plan has for it.
+/// Throws an Error if an existing run folder has another config than the plan has for it.
 void require_same_configs(const SweepPlan& plan, const std::filesystem::path& folder);
 
 }  // namespace facet

@@ -6,6 +6,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
@@ -22,7 +23,7 @@ std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, tor
   return select_images(pack, {Split::valid}, config.data, false, device);
 }
 
-/// Whether LibTorch complains of the GPU and not of what was asked of it.
+/// Whether the text of a LibTorch error is about the GPU itself.
 bool is_gpu_error(const std::string& text) {
   for (const char* sign :
        {"CUDA error", "CUDA driver error", "cuDNN error", "CUBLAS_STATUS", "CUDNN_STATUS"})
@@ -46,14 +47,14 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
   if (resume) {
     restore();
   } else {
-    RunFolder::create(folder_.path);  // now that nothing about the config can be wrong
+    RunFolder::create(folder_.path);  // only now, when the config has been checked
     write_text(folder_.config(), write_options(learner_.config()).dump(2) + "\n",
                "saving the config");
   }
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
   events_ = std::make_unique<EventFile>(folder_.events());
   last_checkpoint_ = position_text();
-  if (!resume) save();  // a run that is killed at once, or whose first step fails, has a state too
+  if (!resume) save();  // so that a run has a state even if its first step fails
 }
 
 void Trainer::restore() {
@@ -83,7 +84,7 @@ void Trainer::require_finite() const {
                .found = fmt::format("NaN or infinity in {}", *name),
                .expected = "finite numbers",
                .cause = fmt::format(
-                   "is the learning rate too high? The last good checkpoint, at {}, is untouched",
+                   "is the learning rate too high? The last good checkpoint, at {}, is unchanged",
                    last_checkpoint_)});
 }
 
@@ -92,9 +93,9 @@ void Trainer::fail_on_gpu(const c10::Error& error) const {
   throw Error(
       {.doing = fmt::format("training, {}, run", position_text()),
        .object = folder_.path.string(),
-       .found = fmt::format("a GPU that stopped answering ({})", text.substr(0, text.find('\n'))),
-       .expected = "a GPU that computes",
-       .cause = fmt::format("the last good checkpoint, at {}, is untouched; go on with: "
+       .found = fmt::format("a GPU that stopped working ({})", text.substr(0, text.find('\n'))),
+       .expected = "a working GPU",
+       .cause = fmt::format("the last good checkpoint, at {}, is unchanged; continue with: "
                             "facet train --out {} --resume",
                             last_checkpoint_, folder_.path.string())});
 }
@@ -104,14 +105,14 @@ void Trainer::enter(Phase phase) {
   progress_.phase = phase;
   progress_.step = 0;
   progress_.sums.zero_();
-  if (phase != Phase::initialise) learner_.forget_encodings();
+  if (phase != Phase::initialise) learner_.clear_encodings();
 }
 
 void Trainer::step(Phase phase) {
   enter(phase);
   learner_.step(phase, progress_.step);
   ++progress_.step;
-  // Looking at a number waits for the GPU, so there only the steps that end a metrics line look.
+  // The check waits for the GPU, so there it is only made when a metrics line is due.
   if (device_.is_cpu() || progress_.step % options_.log_every == 0) require_finite();
 }
 
@@ -146,11 +147,11 @@ void Trainer::evaluate_valid(const StepReport& report) {
 }
 
 void Trainer::save() {
-  // A state that holds a NaN must not take the place of a good one.
+  // A state with a NaN must not replace a good one.
   const Vae& model = learner_.model();
   NamedTensors tensors = gradients_and_parameters(model.parameters());
   for (size_t i = 0; i < model.prior.size(); ++i) {
-    // Logarithms, because s, a, b and c must be positive too.
+    // Logarithms, because s, a, b and c must also be positive.
     const FactorParameters prior = model.prior.posteriors[i].parameters();
     const std::string name = fmt::format("the prior of factor '{}'", model.prior.factors[i].name);
     tensors.emplace_back(name, prior.components.m);
@@ -163,7 +164,7 @@ void Trainer::save() {
                  .object = folder_.path.string(),
                  .found = fmt::format("NaN or infinity in {}", name),
                  .expected = "finite numbers",
-                 .cause = "the last good checkpoint is untouched"});
+                 .cause = "the last good checkpoint is unchanged"});
   metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
   write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_);
@@ -184,18 +185,18 @@ bool Trainer::due(int64_t every) const {
          (progress_.step % every == 0 || progress_.step == phase_steps(options_, progress_.phase));
 }
 
-/// The rest of the phase; false where it was stopped.
+/// Runs the rest of the phase; false if it was stopped.
 bool Trainer::run_phase() {
   const Phase phase = progress_.phase;
   if (phase == Phase::initialise && progress_.step == 0) {
     if (stopped()) return false;
-    if (callbacks_.notice) callbacks_.notice("placing the components at k-means centres");
+    if (callbacks_.notice) callbacks_.notice("initialising the components by k-means");
     place_components();
   }
   while (progress_.step < phase_steps(options_, phase)) {
-    // Not between the placing and the first step: a resumed run would place them twice.
-    const bool just_placed = phase == Phase::initialise && progress_.step == 0;
-    if (!just_placed && stopped()) return false;
+    // Not between the initialisation and the first step: a resumed run would initialise again.
+    const bool just_initialised = phase == Phase::initialise && progress_.step == 0;
+    if (!just_initialised && stopped()) return false;
     step(phase);
     const bool evaluation_due = valid_ && phase == Phase::joint && due(options_.evaluate_every);
     if (due(options_.log_every) || evaluation_due) {
@@ -217,7 +218,7 @@ bool Trainer::run() {
     save();
     swap_average();
   } catch (const c10::Error& error) {
-    // Nothing is saved from a GPU that is lost.
+    // Nothing can be saved from a failed GPU.
     if (is_gpu_error(error.what_without_backtrace())) fail_on_gpu(error);
     throw;
   }

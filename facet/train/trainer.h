@@ -1,7 +1,7 @@
-// Training in the paper's three phases: the networks alone with a N(0, I) prior; the mixtures alone
-// on encodings of the still encoder; then both together. The learner (train/learner.h) knows what a
-// step is; here are the order of the phases, metrics, evaluations, checkpoints, and what happens
-// when a step goes wrong. The trainer never prints: it reports through callbacks.
+// Training in the paper's three phases: the networks with a N(0, I) prior, the mixtures on
+// encodings of the fixed encoder, then both together. The learner (train/learner.h) computes the
+// steps; the trainer runs the phases in order and handles metrics, evaluations, checkpoints and
+// errors. It never prints: it reports through callbacks.
 #pragma once
 
 #include <functional>
@@ -22,25 +22,25 @@ namespace facet {
 
 class Trainer {
  public:
-  /// Starts a run in an empty folder, or continues the one that is there.
+  /// Starts a run in a new or empty folder or, with `resume`, continues the one in it.
   Trainer(const Config& config, const Pack& pack, const RunFolder& folder, torch::Device device,
           bool resume, TrainingCallbacks callbacks, const StepOptions& options = {});
 
-  /// Trains to the end; false where `stop` ended it early. Either way the run folder holds the
-  /// state and the model. At the end model() is what the file holds: with averaged weights where
-  /// the config asks for them.
+  /// Trains to the end; false if `stop` ended it early. Either way the run folder then has the
+  /// state and the model. At the end model() is the one in the file: with averaged weights if the
+  /// config averages them.
   bool run();
 
   Vae& model() { return learner_.model(); }
   int64_t image_count() const { return learner_.image_count(); }
   const Progress& progress() const { return progress_; }
 
-  /// One step of a phase, which begins where the run is in another one; for tests and measurements.
-  /// run() does these and the bookkeeping.
+  /// One step of a phase, which is entered first if the run is in another one. For tests and
+  /// benchmarks; run() calls these and does the bookkeeping.
   void pretrain_step() { step(Phase::pretrain); }
   void initialise_step() { step(Phase::initialise); }
   void joint_step() { step(Phase::joint); }
-  /// Encodes images and places the components; run() does it when phase 2 begins.
+  /// Encodes images and initialises the components; run() does it at the start of phase 2.
   void place_components() { learner_.place_components(); }
 
  private:
@@ -55,7 +55,7 @@ class Trainer {
   std::string position_text() const;
   void log(const StepReport& report);
   void evaluate_valid(const StepReport& report);
-  /// Learner::swap_average(), once there is something to average.
+  /// Learner::swap_average(), if the joint phase has started.
   void swap_average();
   void save();
 

@@ -14,10 +14,10 @@ namespace facet {
 
 namespace {
 
-/// The part of a GPU's free memory that images may take; the rest is for the step.
+/// The share of the GPU's free memory that images may use; the rest is for the steps.
 constexpr double share_for_images = 0.7;
 
-/// The labelled images as batches of their own; none where the config does not ask for them.
+/// Adds separate batches of labelled images, if the config asks for them.
 void add_labelled_batches(TrainingLabels& labels, const Config& config, const ImageSet& images,
                           const Key& key) {
   const JointOptions& joint = config.train.joint;
@@ -29,7 +29,7 @@ void add_labelled_batches(TrainingLabels& labels, const Config& config, const Im
   labelled.pixels = images.pixels.index_select(0, known.to(images.pixels.device()));
   labelled.labels = images.labels.index_select(0, known);
   labelled.augment = joint.augment_labelled;
-  // Blurred images are grey; the encoder knows black and white.
+  // Blurred images are grey; the encoder is trained on black and white.
   if (labelled.augment) labelled.binarize_by_draw = config.data.binarize != "none";
   labels.labelled_batches.emplace(labelled, key.fold("labelled batches"), joint.labelled_batch);
 }
@@ -45,8 +45,8 @@ ImageSet training_images(const Config& config, const Pack& pack, torch::Device d
     streamed = bytes > share_for_images * free;
     if (streamed && notice)
       notice(
-          fmt::format("the images ({:.1f} GB) do not fit beside the model into the GPU's free "
-                      "memory ({:.1f} GB): they are sent to it batch by batch",
+          fmt::format("the images ({:.1f} GB) do not fit into the GPU's free memory ({:.1f} GB) "
+                      "beside the model: they are copied to it batch by batch",
                       bytes * 1e-9, free * 1e-9));
   }
   return select_images(pack, splits, config.data, true, device, streamed);
@@ -97,7 +97,7 @@ Config with_value_names(Config config, const Pack& pack) {
                    .object = factor.property,
                    .found = fmt::format("values {} in the data", fmt::join(values, ", ")),
                    .expected = fmt::format("{}", fmt::join(factor.values, ", ")),
-                   .cause = "was the pack imported anew?"});
+                   .cause = "was the pack imported again?"});
     factor.values = values;
     if (static_cast<int64_t>(factor.values.size()) > factor.components)
       throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),

@@ -1,6 +1,5 @@
-// What a run trains on: its images, and how named factors are tied to the data: which property
-// names a factor, what its values are called, which images have labels and how much each value
-// counts.
+// The data of a training run: its images, and the labels of named factors, with the names of their
+// values and the weights of the values in the loss.
 #pragma once
 
 #include <functional>
@@ -16,8 +15,9 @@
 
 namespace facet {
 
-/// The images of the training splits, on the device or, with `streamed` or where they do not fit
-/// into a GPU's memory, on the host; `notice` gets a sentence for the user in the latter case.
+/// The images of the training splits, on the device. With `streamed`, or if they do not fit into
+/// the GPU's memory, they are on the host; in the latter case `notice` gets a sentence for the
+/// user.
 ImageSet training_images(const Config& config, const Pack& pack, torch::Device device,
                          bool streamed, const std::function<void(const std::string&)>& notice);
 
@@ -27,24 +27,24 @@ struct TrainingLabels {
   torch::Tensor of_factors;
   /// The weight of each value in the cross-entropy, [K]; undefined for free factors.
   std::vector<torch::Tensor> value_weights;
-  /// Labelled images as batches of their own, where the config asks for them.
+  /// Separate batches of labelled images, if the config asks for them.
   std::optional<Batches> labelled_batches;
-  torch::Tensor labelled;  ///< and the labels of those images, as of_factors
+  torch::Tensor labelled;  ///< the labels of those images, in the form of of_factors
 };
 TrainingLabels training_labels(const Config& config, const Pack& pack, const ImageSet& images,
                                const Key& key);
 
-/// The column of each factor's property in the data, -1 for free factors. An Error where the data
-/// has no such property.
+/// The column of each factor's property in the data, -1 for free factors. Throws an Error if the
+/// data do not have the property.
 std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factors,
                                         const Pack& pack);
 
-/// The config with the names of values filled in from the data. An Error where they are not those
-/// that the config has, or more than the factor has components.
+/// The config with the names of values filled in from the data. Throws an Error if they differ from
+/// those in the config, or if there are more than the factor has components.
 Config with_value_names(Config config, const Pack& pack);
 
 /// The data's labels [N, P] as one column per factor, int64 [N, I], -1 where unknown and for free
-/// factors; undefined where all are free.
+/// factors; undefined if all are free.
 torch::Tensor factor_labels(const torch::Tensor& labels, const std::vector<int64_t>& columns);
 
 /// frequency^-balance of each value among the known labels, with a mean of one over them, [K].

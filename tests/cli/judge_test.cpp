@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "facet/core/json.h"
 #include "tests/cli/run_program.h"
 
 namespace facet {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/options.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"

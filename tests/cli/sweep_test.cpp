@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "facet/core/json.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
 

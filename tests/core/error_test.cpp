@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/message_of.h"
+
 namespace facet {
 namespace {
 
@@ -26,6 +28,25 @@ TEST(Error, EmptyPartsAreLeftOut) {
 TEST(Error, WhatIsTheMessage) {
   const Fault fault{.doing = "saving", .object = "a", .found = "no room"};
   EXPECT_STREQ(Error(fault).what(), to_string(fault).c_str());
+}
+
+TEST(Attempt, FailThrowsAnErrorOfAllParts) {
+  const Attempt reading{"reading an idx file", "a.gz"};
+  EXPECT_EQ(
+      message_of([&] { reading.fail("12 bytes", "a header of 16", "was the file cut short?"); }),
+      to_string({.doing = "reading an idx file",
+                 .object = "a.gz",
+                 .found = "12 bytes",
+                 .expected = "a header of 16",
+                 .cause = "was the file cut short?"}));
+}
+
+TEST(Attempt, PartsMayBeLeftOut) {
+  EXPECT_EQ(message_of([] { Attempt{"saving"}.fail("no room"); }), "saving: found no room");
+  EXPECT_EQ(message_of([] {
+              Attempt{"saving", "a"}.fail("no room", "some");
+            }),
+            "saving 'a': found no room, expected some");
 }
 
 TEST(NearMatches, AreSortedByDistanceAndAtMostThree) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// While it lives no file can grow past `bytes`: to the writer, a full disk.
+/// Simulates a full disk: during its lifetime no file can grow past `bytes`.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -50,7 +50,7 @@ using AtomicFileTest = File;
 using GzipTest = File;
 using MappedFileTest = File;
 
-TEST_F(AtomicFileTest, CommitReplacesTheOldFileAndLeavesNothingElse) {
+TEST_F(AtomicFileTest, CommitReplacesTheOldFileAndLeavesNoTemporaryFile) {
   write_text(path_, "old", "saving");
   AtomicFile file(path_, "saving");
   file.write("new ");
@@ -89,14 +89,14 @@ TEST_F(AtomicFileTest, AMissingFolderIsAnErrorThatAsksForIt) {
   EXPECT_NE(found.find("does the folder exist?"), std::string::npos) << found;
 }
 
-TEST_F(AtomicFileTest, AFolderInTheFilesPlaceIsAnErrorAndStays) {
+TEST_F(AtomicFileTest, AFolderAtThePathIsAnErrorAndStays) {
   fs::create_directory(path_);
   EXPECT_THROW(write_text(path_, "x", "saving"), Error);
   EXPECT_TRUE(fs::is_directory(path_));
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
 }
 
-TEST_F(File, ReadingWhatIsNoFileIsAnErrorThatSaysSo) {
+TEST_F(File, ReadingSomethingThatIsNotAFileIsAnErrorThatSaysSo) {
   EXPECT_NE(message([&] { read_text(path_, "reading"); }).find("no readable file"),
             std::string::npos);
   EXPECT_NE(message([&] { read_text(folder_.path(), "reading"); }).find("a folder"),
@@ -120,14 +120,14 @@ TEST_F(MappedFileTest, ShowsTheBytesOfTheFile) {
   EXPECT_EQ(MappedFile(path_, "reading").size(), 0u);
 }
 
-TEST_F(GzipTest, PlainFilesComeAsTheyAre) {
+TEST_F(GzipTest, PlainFilesAreReadUnchanged) {
   for (const std::string& text : {std::string(), std::string("\x1f"), std::string("plain")}) {
     write_text(path_, text, "saving");
     EXPECT_EQ(read_maybe_gzip(path_, "reading"), text);
   }
 }
 
-TEST_F(GzipTest, PackedFilesAreUnpacked) {
+TEST_F(GzipTest, GzipFilesAreDecompressed) {
   std::string large;
   for (int i = 0; i < 300000; ++i) large += std::to_string(i);  // more than one chunk of output
   for (const std::string& text : {std::string(), std::string("text"), large}) {
@@ -136,14 +136,14 @@ TEST_F(GzipTest, PackedFilesAreUnpacked) {
   }
 }
 
-TEST_F(GzipTest, SeveralMembersUnpackToOneText) {
+TEST_F(GzipTest, SeveralMembersDecompressToOneText) {
   write_text(path_, gzip("one ") + gzip("") + gzip("two"), "saving");
   EXPECT_EQ(read_maybe_gzip(path_, "reading"), "one two");
 }
 
 TEST_F(GzipTest, EveryTruncationIsAnError) {
   const std::string packed = gzip("some text that packs, some text that packs, and more of it");
-  // Below two bytes nothing says that it was gzip.
+  // The first two bytes identify gzip; a shorter file counts as plain.
   for (size_t length = 2; length < packed.size(); ++length) {
     write_text(path_, packed.substr(0, length), "saving");
     EXPECT_THROW(read_maybe_gzip(path_, "reading"), Error) << length;

@@ -19,7 +19,7 @@ TEST(Key, TheSameKeyDrawsTheSameNumbers) {
   EXPECT_TRUE(torch::equal(permutation(key, 1000), permutation(key, 1000)));
 }
 
-TEST(Key, DrawsNeitherUseNorMoveTheGlobalGenerator) {
+TEST(Key, DrawsNeitherUseNorAdvanceTheGlobalGenerator) {
   const Key key(7);
   torch::manual_seed(1);
   const torch::Tensor before = standard_normal(key, {100}, float64);
@@ -42,12 +42,12 @@ TEST(Key, FoldsAndSeedsDiffer) {
   EXPECT_EQ(Key(1).fold("noise").value(), Key(1).fold("noise").value());
 }
 
-TEST(Key, AStepCountedInATensorIsTheSameAsANumber) {
+TEST(Key, AStepNumberInATensorGivesTheSameKeyAsTheNumber) {
   const Key key = Key(3).fold("joint");
   torch::Tensor step = torch::full({}, 41, kInt64);
   const Key counted = key.at(step);
   step += 1;
-  EXPECT_EQ(counted.value(), key.fold(41).value()) << "the number of the time it was asked";
+  EXPECT_EQ(counted.value(), key.fold(41).value()) << "the counter's value when at() was called";
   EXPECT_EQ(key.at(step).value(), key.fold(42).value());
   EXPECT_EQ(key.at(step).fold("noise").value(), key.fold(42).fold("noise").value());
 }
@@ -63,7 +63,7 @@ TEST(Key, NeighbouringStepsAreUncorrelated) {
   }
 }
 
-TEST(Key, NumbersDoNotDependOnTheThreads) {
+TEST(Key, NumbersDoNotDependOnTheNumberOfThreads) {
   const int threads = torch::get_num_threads();
   torch::set_num_threads(1);
   const torch::Tensor normal = standard_normal(Key(5), {100000}, kFloat32);

@@ -20,7 +20,7 @@ const std::vector<torch::ScalarType> every_type = {
     kFloat64, kFloat32, kFloat16, torch::kBFloat16, kInt64,
     kInt32,   kInt16,   kInt8,    kUInt8,           torch::kBool};
 
-/// A file from a header and the tensors' bytes, as the format's page describes it.
+/// A file made of a header and the tensors' bytes, as the format's specification describes it.
 std::string file_bytes(const std::string& header, const std::string& data) {
   std::string bytes;
   for (int shift = 0; shift < 64; shift += 8)
@@ -37,7 +37,7 @@ class Safetensors : public testing::Test {
   std::string message(const std::string& bytes) {
     return facet::message([&] { read(bytes); });
   }
-  /// What one tensor of one U8 entry is refused with; `data` has 8 bytes.
+  /// The error of a file with this one header entry and 8 bytes of data.
   std::string entry_message(const std::string& entry) {
     return message(file_bytes("{\"a\":" + entry + "}", "01234567"));
   }
@@ -172,7 +172,7 @@ TEST_F(Safetensors, FlippedBytesAreAnErrorOrReadButNeverCrash) {
   EXPECT_GT(errors, 500);  // most bytes of a small file are its header
 }
 
-TEST_F(Safetensors, AHeaderThatCannotBeIsAnError) {
+TEST_F(Safetensors, AnInvalidHeaderIsAnError) {
   const std::string whole = small_file();
   for (const uint64_t size : {uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7,
                               uint64_t{whole.size()} - 7, uint64_t{200'000'000}}) {
@@ -188,7 +188,7 @@ TEST_F(Safetensors, AHeaderThatCannotBeIsAnError) {
   EXPECT_TRUE(read(file_bytes("{}", "")).tensors.empty());
 }
 
-TEST_F(Safetensors, EntriesThatCannotBeAreErrors) {
+TEST_F(Safetensors, InvalidEntriesAreErrors) {
   const char* entries[] = {
       "3",
       "{}",
@@ -237,7 +237,7 @@ TEST_F(Safetensors, TensorsThatShareBytesAreAnError) {
       Error);
 }
 
-TEST_F(Safetensors, BytesThatNoTensorHoldsAreAnError) {
+TEST_F(Safetensors, BytesThatBelongToNoTensorAreAnError) {
   EXPECT_THROW(
       read(file_bytes(
           R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[3],"data_offsets":[5,8]}})",
@@ -245,7 +245,7 @@ TEST_F(Safetensors, BytesThatNoTensorHoldsAreAnError) {
       Error);
 }
 
-TEST_F(SafetensorsDeathTest, DeepNestingIsAnErrorAndNoCrash) {
+TEST_F(SafetensorsDeathTest, DeepNestingIsAnErrorNotACrash) {
   const size_t depth = 300000;
   const std::string header = R"({"a":{"shape":[],"data_offsets":[0,0],"dtype":)" +
                              std::string(depth, '[') + std::string(depth, ']') + "}}";
@@ -255,7 +255,7 @@ TEST_F(SafetensorsDeathTest, DeepNestingIsAnErrorAndNoCrash) {
   EXPECT_EXIT(exit_status(), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(Safetensors, TypesThatTheFormatHasNotAreRefusedBeforeWriting) {
+TEST_F(Safetensors, TypesThatTheFormatLacksAreRefusedBeforeWriting) {
   EXPECT_THROW(
       write_safetensors(path_, {{{"a", torch::ones({2}, torch::kComplexFloat)}}, {}}, "writing"),
       Error);

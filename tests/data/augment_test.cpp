@@ -1,4 +1,4 @@
-// Tests of images changed a little.
+// Augmentation is a function of its key, keeps images recognisable, and is applied by image sets.
 #include "facet/data/augment.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 torch::Tensor some_portraits() { return make_portraits({40, 32, 1}).images; }
 
-TEST(Augment, IsAFunctionOfItsKeyAndChangesEachImageInItsOwnWay) {
+TEST(Augment, IsAFunctionOfItsKeyAndDiffersFromImageToImage) {
   const torch::Tensor image = some_portraits().narrow(0, 0, 1);
   const torch::Tensor twice = torch::cat({image, image});
   const torch::Tensor changed = augment(twice, Key(1));
@@ -23,15 +23,15 @@ TEST(Augment, IsAFunctionOfItsKeyAndChangesEachImageInItsOwnWay) {
   EXPECT_FALSE(torch::equal(changed[0], changed[1]));
 }
 
-TEST(Augment, LeavesAnImageNearerToItselfThanToOthers) {
+TEST(Augment, KeepsAnImageCloserToItselfThanToOthers) {
   const torch::Tensor images = some_portraits();
   const torch::Tensor changed = augment(images, Key(3)).to(kFloat32).flatten(1);
   const torch::Tensor nearest = torch::cdist(changed, images.to(kFloat32).flatten(1)).argmin(1);
   const auto own = nearest.eq(torch::arange(images.size(0))).sum().item<int64_t>();
-  EXPECT_GE(own, 28);  // of 40: a face that moved by two pixels may resemble another; chance is 1
+  EXPECT_GE(own, 28);  // of 40: a face shifted by two pixels may resemble another; chance gives 1
 }
 
-TEST(Augment, ImageSetsDrawChangedImagesWhereAskedTo) {
+TEST(Augment, ImageSetsDrawAugmentedImagesIfSet) {
   const Pack pack = make_portraits({40, 32, 1});
   ImageSet set = select_images(pack, {Split::train}, {}, true, torch::kCPU);
   const torch::Tensor chosen = torch::arange(8);
@@ -43,20 +43,20 @@ TEST(Augment, ImageSetsDrawChangedImagesWhereAskedTo) {
   EXPECT_TRUE(torch::logical_or(binary.eq(0), binary.eq(255)).all().item<bool>());
 }
 
-TEST(Augment, AboutHalfOfTheImagesAreMirroredWhereAskedTo) {
+TEST(Augment, AboutHalfOfTheImagesAreMirroredIfSet) {
   const Pack pack = make_portraits({400, 16, 1});
   DataOptions options;
   options.mirror = true;
   const ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);
   const torch::Tensor drawn = set.draw(torch::arange(set.count()), Key(1));
-  const torch::Tensor turned = set.pixels.flip(3);
-  int64_t mirrored = 0;
+  const torch::Tensor flipped = set.pixels.flip(3);
+  int64_t count = 0;
   for (int64_t n = 0; n < set.count(); ++n) {
-    const bool now = torch::equal(drawn[n], turned[n]);
-    mirrored += now ? 1 : 0;
-    EXPECT_TRUE(now || torch::equal(drawn[n], set.pixels[n])) << n;
+    const bool mirrored = torch::equal(drawn[n], flipped[n]);
+    count += mirrored ? 1 : 0;
+    EXPECT_TRUE(mirrored || torch::equal(drawn[n], set.pixels[n])) << n;
   }
-  EXPECT_NEAR(static_cast<double>(mirrored), 160, 36);  // of 320: four standard deviations
+  EXPECT_NEAR(static_cast<double>(count), 160, 36);  // of 320: four standard deviations
   EXPECT_FALSE(torch::equal(drawn, set.draw(torch::arange(set.count()), Key(2))));
   EXPECT_FALSE(select_images(pack, {Split::train}, options, false, torch::kCPU).mirror);
 }

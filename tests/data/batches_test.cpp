@@ -10,7 +10,7 @@
 namespace facet {
 namespace {
 
-/// `count` pictures of one grey pixel that is the picture's index.
+/// `count` images of one pixel whose value is the image's index.
 ImageSet numbered(int64_t count) {
   return {torch::arange(count).to(kUInt8).view({count, 1, 1, 1}), torch::empty({count, 0}, kInt64),
           false};
@@ -22,7 +22,7 @@ std::vector<int64_t> numbers(const torch::Tensor& tensor) {
 }
 
 TEST(Batches, EveryEpochShowsEveryImageOnce) {
-  for (const int64_t batch : {1, 3, 7, 10, 25}) {  // among them divisors of 10 and more than 10
+  for (const int64_t batch : {1, 3, 7, 10, 25}) {  // divisors of 10, other sizes, more than 10
     Batches batches(numbered(10), Key(1), batch);
     std::vector<int64_t> seen;
     for (int64_t step = 0; static_cast<int64_t>(seen.size()) < 50; ++step)
@@ -44,7 +44,7 @@ TEST(Batches, ABatchIsAFunctionOfSeedAndStepAlone) {
   Batches forward(numbered(10), Key(1), 7), alone(numbered(10), Key(1), 7);
   std::vector<std::vector<int64_t>> seen;
   for (int64_t step = 0; step < 20; ++step) seen.push_back(numbers(forward.indices(step)));
-  for (const int64_t step : {13, 2, 19, 0})  // in another order, and on another object
+  for (const int64_t step : {13, 2, 19, 0})  // in another order and from another object
     EXPECT_EQ(numbers(alone.indices(step)), seen[static_cast<size_t>(step)]) << step;
   Batches other(numbered(10), Key(2), 7);
   EXPECT_NE(numbers(other.indices(0)), seen[0]);
@@ -56,7 +56,7 @@ TEST(Batches, PixelsAreThoseOfTheIndices) {
     EXPECT_EQ(numbers(batches.pixels(step)), numbers(batches.indices(step)));
 }
 
-/// Grey pictures of 1x8x8 in all splits, picture n of grey 25 n.
+/// Ten images of 1x8x8 in all splits; all pixels of image n have the grey value 25 n.
 Pack grey_pack() {
   Pack pack;
   pack.images = (torch::arange(10) * 25).to(kUInt8).view({10, 1, 1, 1}).repeat({1, 1, 8, 8});
@@ -77,7 +77,7 @@ TEST(SelectImages, TakesTheSplitsWithTheirLabels) {
   EXPECT_THROW(select_images(bare, {Split::test}, {}, true, torch::kCPU), Error);
 }
 
-TEST(Binarize, ByDrawHasTheGreyAsItsMeanAndChangesWithTheStep) {
+TEST(Binarize, ByDrawHasTheGreyValueAsItsMeanAndChangesWithTheStep) {
   DataOptions options;
   options.binarize = "draw";
   ImageSet set = select_images(grey_pack(), {Split::train, Split::valid, Split::test}, options,
@@ -96,7 +96,7 @@ TEST(Binarize, ByDrawHasTheGreyAsItsMeanAndChangesWithTheStep) {
     EXPECT_NEAR(sums[n].item<double>() / steps, grey, 5 * error + 1e-9) << n;
   }
   EXPECT_TRUE(torch::equal(batches.pixels(3), batches.pixels(3)));
-  // The same pictures two epochs apart, each sorted by index, are drawn anew.
+  // The same images two epochs apart, sorted by index, are different draws.
   const auto sorted = [&](int64_t step) {
     return batches.pixels(step).index_select(0, batches.indices(step).argsort());
   };
@@ -115,7 +115,7 @@ TEST(Binarize, BlackAndWhiteStayBlackAndWhite) {
         torch::equal(batches.pixels(step), set.pixels.index_select(0, batches.indices(step))));
 }
 
-TEST(Binarize, FixedIsTheSameEveryTimeAndFollowsItsSeed) {
+TEST(Binarize, FixedIsTheSameEveryTimeAndDependsOnItsSeed) {
   DataOptions options;
   options.binarize = "fixed";
   const auto select = [&] {
@@ -133,7 +133,7 @@ TEST(Binarize, FixedIsTheSameEveryTimeAndFollowsItsSeed) {
   EXPECT_FALSE(torch::equal(select().pixels, set.pixels));
 }
 
-TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsLeftAlone) {
+TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsUnchanged) {
   DataOptions options;
   options.binarize = "draw";
   const Pack pack = grey_pack();

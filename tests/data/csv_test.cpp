@@ -22,8 +22,8 @@ class Csv : public testing::Test {
     return read_csv(path_);
   }
 
-  std::string packed(const std::string& text) {
-    const auto path = folder_ / "packed.gz";
+  std::string gzip(const std::string& text) {
+    const auto path = folder_ / "table.gz";
     gzFile file = gzopen(path.c_str(), "wb9");
     gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
     gzclose(file);
@@ -45,7 +45,7 @@ class Csv : public testing::Test {
   std::filesystem::path path_ = folder_ / "table.csv";
 };
 
-TEST_F(Csv, HeaderAndRowsAreToldApart) {
+TEST_F(Csv, TheFirstLineNamesTheColumnsAndTheOthersAreRows) {
   const Table table = read("name,age\nAda,36\nAlan,41\n");
   EXPECT_EQ(table.columns, (Row{"name", "age"}));
   EXPECT_EQ(table.rows, (Rows{{"Ada", "36"}, {"Alan", "41"}}));
@@ -56,7 +56,7 @@ TEST_F(Csv, QuotedCellsHoldCommasLineEndsAndQuotes) {
             (Rows{{"x,y", "two\nlines"}, {"say \"hi\"", ""}}));
 }
 
-TEST_F(Csv, LineEndsByteOrderMarkAndPackingMakeNoDifference) {
+TEST_F(Csv, LineEndsByteOrderMarkAndCompressionMakeNoDifference) {
   const Rows rows = {{"1", ""}, {"2", "\xc3\xa9"}};
   EXPECT_EQ(read("a,b\n1,\n2,\xc3\xa9\n").rows, rows);
   EXPECT_EQ(read("a,b\r\n1,\r\n2,\xc3\xa9\r\n").rows, rows);
@@ -66,38 +66,38 @@ TEST_F(Csv, LineEndsByteOrderMarkAndPackingMakeNoDifference) {
                  "a,b\n1,\n2,\xc3\xa9\n")
                 .columns,
             (Row{"a", "b"}));
-  EXPECT_EQ(read(packed("a,b\n1,\n2,\xc3\xa9\n")).rows, rows);
+  EXPECT_EQ(read(gzip("a,b\n1,\n2,\xc3\xa9\n")).rows, rows);
 }
 
 TEST_F(Csv, AnEmptyLastCellNeedsNoLineEnd) { EXPECT_EQ(read("a,b\n1,").rows, (Rows{{"1", ""}})); }
 
-TEST_F(Csv, ABlankLineIsAnEmptyCellWhereThereIsOneColumn) {
+TEST_F(Csv, ABlankLineIsAnEmptyCellIfThereIsOneColumn) {
   EXPECT_EQ(read("a\n1\n\n2\n").rows, (Rows{{"1"}, {""}, {"2"}}));
 }
 
-TEST_F(Csv, AHeaderAloneIsATableWithoutRows) { EXPECT_TRUE(read("a,b\n").rows.empty()); }
+TEST_F(Csv, OnlyAHeaderIsATableWithoutRows) { EXPECT_TRUE(read("a,b\n").rows.empty()); }
 
-TEST_F(Csv, ARowOfAnotherLengthIsNamedByItsLine) {
+TEST_F(Csv, ErrorsNameTheLineOfARowWithTooFewOrTooManyCells) {
   expect_message("a,b\n1,2\n1\n", "1 cells in line 3, expected 2");
   expect_message("a,b\n1,2,3\n", "3 cells in line 2, expected 2");
   expect_message("a,b\n\"1\n\n\",2\n1\n", "1 cells in line 5");
 }
 
-TEST_F(Csv, BrokenQuotesAreNamedByTheirLine) {
+TEST_F(Csv, ErrorsNameTheLineOfBrokenQuotes) {
   expect_message("a,b\n1,2\n3,\"4\n5,6\n", "a quote opened in line 3 that never closes");
   expect_message("a,b\n1,2\"\n", "a quote in the middle of a cell in line 2");
   expect_message("a,b\n\"1\"x,2\n", "text after a closing quote in line 2");
   expect_message("a,b\n1,2\r3,4\r", "a carriage return without a line feed in line 2");
 }
 
-TEST_F(Csv, EveryColumnNeedsANameOfItsOwn) {
+TEST_F(Csv, EveryColumnNeedsAUniqueName) {
   expect_message("a,b,a\n", "column 3 named 'a'");
   expect_message("a,,b\n", "no name for column 2 of 3");
   expect_message("\n1\n", "no name for column 1 of 1");
   expect_message("a,\"b\nc\"\n", "control characters");
 }
 
-TEST_F(Csv, FilesThatAreNoTextAreRefused) {
+TEST_F(Csv, FilesThatAreNotTextAreRefused) {
   expect_message("", "an empty file");
   expect_message("\xef\xbb\xbf", "an empty file");
   expect_message(std::string("a,b\n1,\0", 7), "a zero byte at position 6");
@@ -105,7 +105,7 @@ TEST_F(Csv, FilesThatAreNoTextAreRefused) {
   EXPECT_THROW(read_csv(folder_.path()), Error);
 }
 
-/// Every row of `part` is a row of `whole`, except that the last cell of the last may be shorter.
+/// Whether `part` has the first rows of `whole`; the last cell of its last row may be cut short.
 bool is_beginning(const Table& part, const Table& whole) {
   if (part.rows.size() > whole.rows.size()) return false;
   for (size_t i = 0; i < part.rows.size(); ++i) {
@@ -118,7 +118,7 @@ bool is_beginning(const Table& part, const Table& whole) {
   return true;
 }
 
-TEST_F(Csv, ATruncatedTableNeverGivesARowThatWasNotThere) {
+TEST_F(Csv, ATruncatedTableNeverGivesAWrongRow) {
   const std::string text =
       "file,hair,note\n1.png,\"a, \"\"b\"\"\",\"x\ny\"\n2.png,red,\"z\"\n3.png,,q\n";
   const Table whole = read(text);
@@ -132,16 +132,16 @@ TEST_F(Csv, ATruncatedTableNeverGivesARowThatWasNotThere) {
       ++errors;
     }
   }
-  EXPECT_GT(errors, 25);  // wherever a row lacks cells or a quote is open
+  EXPECT_GT(errors, 25);  // wherever cells are missing or a quote is open
 }
 
-TEST_F(Csv, EveryTruncationOfAPackedTableIsAnError) {
-  const std::string bytes = packed("file,hair\n1.png,\"a, \"\"b\"\"\"\n2.png,red\n");
+TEST_F(Csv, EveryTruncationOfAGzipTableIsAnError) {
+  const std::string bytes = gzip("file,hair\n1.png,\"a, \"\"b\"\"\"\n2.png,red\n");
   for (size_t length = 0; length < bytes.size(); ++length)
     EXPECT_THROW(read(bytes.substr(0, length)), Error) << length;
 }
 
-TEST_F(Csv, FlippedBytesGiveAnErrorOrAWholeTable) {
+TEST_F(Csv, FlippedBytesGiveAnErrorOrARectangularTable) {
   const std::string text =
       "file,hair,note\n1.png,\"a, \"\"b\"\"\",\"x\ny\"\n2.png,red,\"z\"\n3.png,,q\n";
   std::mt19937 random(9);
@@ -159,7 +159,7 @@ TEST_F(Csv, FlippedBytesGiveAnErrorOrAWholeTable) {
   EXPECT_GT(errors, 50);
 }
 
-TEST_F(Csv, QuotedCellsHoldAnything) {
+TEST_F(Csv, QuotedCellsCanHoldAnything) {
   const Table table = read(
       "plain,\"quoted \"\"name\"\"\",\"a,b\"\n"
       ",,\n"

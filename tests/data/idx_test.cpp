@@ -50,11 +50,11 @@ TEST_F(Idx, SizesAreBigEndian) {
   EXPECT_EQ(read(idx_bytes(8, {258}, std::string(258, 'x'))).shape, std::vector<int64_t>{258});
 }
 
-TEST_F(Idx, OtherTypesThanUnsignedBytesAreRefused) {
+TEST_F(Idx, TypesOtherThanUnsignedBytesAreRefused) {
   expect_message(idx_bytes(0x0d, {1}, "abcd"), "type 0x0d");
 }
 
-TEST_F(Idx, OtherDimensionCountsThanOneToFourAreRefused) {
+TEST_F(Idx, FewerThanOneOrMoreThanFourDimensionsAreRefused) {
   expect_message(idx_bytes(8, {}, ""), "0 dimensions");
   expect_message(idx_bytes(8, {1, 1, 1, 1, 1}, "a"), "5 dimensions");
 }
@@ -72,10 +72,10 @@ TEST_F(Idx, SizesMustAgreeWithTheBytes) {
   expect_message(idx_bytes(8, {0, 3}, ""), "found 0 values");
 }
 
-TEST_F(Idx, SizesWhoseProductOverflowsAreRefusedWithoutTakingMemory) {
+TEST_F(Idx, SizesWhoseProductOverflowsAreRefusedWithoutAllocating) {
   const uint32_t most = 0xffffffff;
   expect_message(idx_bytes(8, {most, most, most, most}, "abc"), "found 3 values");
-  // 2^16 * 2^16 * 2^16 * 2^16 is 0 modulo 2^64, which is what an empty file would agree with.
+  // 2^16 * 2^16 * 2^16 * 2^16 is 0 modulo 2^64, the number of values in this file.
   expect_message(idx_bytes(8, {65536, 65536, 65536, 65536}, ""), "found 0 values");
 }
 
@@ -102,7 +102,7 @@ TEST_F(Idx, FlippedBytesOfAGzipFileNeverChangeTheValues) {
       ++errors;
     }
   }
-  EXPECT_GT(errors, 200);  // only the few bytes of time stamp and system do not matter
+  EXPECT_GT(errors, 200);  // only the few bytes of the time stamp and the system are unchecked
 }
 
 TEST_F(Idx, FlippedBytesOfAPlainHeaderNeverCrash) {

@@ -18,7 +18,7 @@
 namespace facet {
 namespace {
 
-/// Six 4x5 pictures in colour with two properties, in all three splits.
+/// Six colour images of 4x5 pixels with two properties, in all three splits.
 Pack small_pack() {
   Pack pack;
   pack.images = torch::arange(6 * 3 * 4 * 5).remainder(256).to(kUInt8).view({6, 3, 4, 5});
@@ -38,15 +38,15 @@ class PackFile : public testing::Test {
  protected:
   PackFile() { write_pack(path_, small_pack()); }
 
-  /// What reading says after the file's tensors or metadata were changed.
-  std::string after(const std::function<void(TensorFile&)>& change) {
+  /// The error of reading the file after `change` was applied to its tensors or metadata.
+  std::string message_after(const std::function<void(TensorFile&)>& change) {
     TensorFile file = read_safetensors(path_, "test");
     change(file);
     write_safetensors(folder_ / "changed", file, "test");
     return message([&] { read_pack(folder_ / "changed"); });
   }
   void expect_refusal(const std::string& part, const std::function<void(TensorFile&)>& change) {
-    const std::string found = after(change);
+    const std::string found = message_after(change);
     EXPECT_NE(found.find(part), std::string::npos) << found;
   }
 
@@ -68,7 +68,7 @@ TEST_F(PackFile, ReadingGivesWhatWasWritten) {
   }
 }
 
-TEST_F(PackFile, APackWithoutPropertiesIsOne) {
+TEST_F(PackFile, APackMayHaveNoProperties) {
   Pack pack = small_pack();
   pack.properties.clear();
   pack.labels = torch::empty({6, 0}, kInt32);
@@ -140,14 +140,14 @@ TEST_F(PackFile, MissingTensorsAndWrongSizesAreErrorsThatNameTheTensor) {
   });
 }
 
-TEST_F(PackFile, MetadataThatSaysSomethingElseIsAnError) {
+TEST_F(PackFile, InvalidMetadataIsAnError) {
   expect_refusal("format ''", [](TensorFile& file) { file.metadata.clear(); });
   for (const char* text : {"", "{}", "[3]", R"([{"name": 3, "values": []}])",
                            R"([{"name": "glasses"}])", R"([{"name": "glasses", "values": [1]}])"})
     expect_refusal("property names", [&](TensorFile& file) { file.metadata["properties"] = text; });
 }
 
-TEST_F(PackFile, AModelIsNoPack) {
+TEST_F(PackFile, AModelIsNotAPack) {
   ModelOptions options;
   options.network = {"custom", {4}, {2}, 3};
   options.factors = {{"first", 2, 2}};
@@ -178,7 +178,7 @@ TEST_F(PackFile, FlippedBytesOfTheHeaderAreAnErrorOrReadButNeverCrash) {
       ++errors;
     }
   }
-  EXPECT_GT(errors, 100);  // flips inside of names and of the origin may pass
+  EXPECT_GT(errors, 100);  // flips inside names and the origin may go unnoticed
 }
 
 TEST_F(PackFile, ABadPackIsNotWritten) {
@@ -189,7 +189,7 @@ TEST_F(PackFile, ABadPackIsNotWritten) {
   EXPECT_EQ(read_text(path_, "test"), before);
 }
 
-TEST(Pictures, ToImagesAndBackIsTheSame) {
+TEST(ToImages, ToTensorIsTheInverse) {
   const torch::Tensor pixels = small_pack().images;
   const std::vector<Image> images = to_images(pixels);
   ASSERT_EQ(images.size(), 6u);

@@ -1,5 +1,5 @@
-// The built-in portraits: the same picture for the same key for ever, labels that are drawn as
-// often as stated and that can be seen, and one face at every size.
+// The built-in portraits: pixels that never change, labels that are visible and as frequent as
+// stated, and the same face at every size.
 #include "facet/data/portraits.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ double distance(const Image& a, const Image& b) {
   return sum;
 }
 
-/// Sum of squared deviations from the mean colour: what a model of pixels has to explain.
+/// Sum of squared differences from the mean colour.
 double energy(const Image& image) {
   Image mean = image;
   const auto area = image.height * image.width;
@@ -85,10 +85,10 @@ TEST(Portraits, PropertiesAreNamedOnceAndFrequenciesSumToOne) {
   EXPECT_GE(names.size(), 6u);
 }
 
-TEST(Portraits, PixelsOfAKeyNeverChange) {
-  // Pinned: another value here means another data set, and every number published on it is stale.
-  // Fifty portraits hold every value of every property. A single pixel that is off by one points
-  // to fused multiply-adds in the compilation of portraits.cpp (-ffp-contract=off forbids them).
+TEST(Portraits, PixelsOfASeedAndIndexNeverChange) {
+  // Pinned: another value here means another data set and makes every published number on it stale.
+  // Fifty portraits cover every value of every property. A single pixel that is off by one points
+  // to fused multiply-adds in the renderer, which -ffp-contract=off forbids.
   uint64_t fifty = 0;
   for (uint64_t index = 0; index < 50; ++index) {
     fifty = checksum(draw_portrait(0, index, 32).image, fifty);
@@ -99,7 +99,7 @@ TEST(Portraits, PixelsOfAKeyNeverChange) {
   EXPECT_EQ(draw_portrait(7, 123456789, 64).labels, (std::vector<int32_t>{0, 0, 1, 1, 3, 1, 4}));
 }
 
-TEST(Portraits, EveryKeyHasItsOwnFace) {
+TEST(Portraits, EverySeedAndIndexGiveADifferentFace) {
   std::set<uint64_t> seen;
   for (uint64_t seed = 0; seed < 2; ++seed) {
     for (uint64_t index = 0; index < 200; ++index) {
@@ -109,7 +109,7 @@ TEST(Portraits, EveryKeyHasItsOwnFace) {
   EXPECT_EQ(seen.size(), 400u);
 }
 
-TEST(Portraits, NuisanceVariesWhereLabelsAreFixed) {
+TEST(Portraits, PortraitsWithTheSameLabelsDiffer) {
   const std::vector<int32_t> labels(portrait_properties().size(), 0);
   const Image first = draw_portrait(0, 0, 32, labels).image;
   for (uint64_t index = 1; index < 20; ++index) {
@@ -125,7 +125,7 @@ TEST(Portraits, ValuesAreAsFrequentAsStatedAndIndependent) {
   for (uint64_t index = 0; index < kCount; ++index) {
     drawn.push_back(draw_portrait(11, index, kSmallestPortrait).labels);
   }
-  // Five standard deviations of a share over kCount draws, at its widest.
+  // Five standard deviations of a share over kCount draws, which are largest at a share of 1/2.
   const double tolerance = 5 * 0.5 / std::sqrt(kCount);
   const auto share = [&](size_t i, size_t a, size_t j, size_t b) {
     const auto both = std::count_if(drawn.begin(), drawn.end(), [&](const auto& labels) {
@@ -147,7 +147,7 @@ TEST(Portraits, ValuesAreAsFrequentAsStatedAndIndependent) {
   }
 }
 
-TEST(Portraits, LabelsGivenAreLabelsReturned) {
+TEST(Portraits, GivenLabelsAreReturned) {
   const auto& properties = portrait_properties();
   std::vector<int32_t> last;
   for (const auto& property : properties) {
@@ -156,14 +156,14 @@ TEST(Portraits, LabelsGivenAreLabelsReturned) {
   EXPECT_EQ(draw_portrait(3, 5, 32, last).labels, last);
 }
 
-TEST(Portraits, DrawnLabelsGivenBackDrawTheSamePicture) {
+TEST(Portraits, PassingTheDrawnLabelsGivesTheSamePicture) {
   const Portrait portrait = draw_portrait(3, 5, 32);
   EXPECT_EQ(draw_portrait(3, 5, 32, portrait.labels).image.pixels, portrait.image.pixels);
 }
 
 TEST(Portraits, EachValueOfAPropertyIsVisible) {
-  // All else the same, another value changes 4 % of the energy on average and never less than
-  // 1.5 %: the hair colour of a bald head (fringe and brows) and a smile are the smallest things.
+  // With everything else the same, another value changes 4 % of the energy on average and never
+  // less than 1.5 %: the hair colour of a bald head and the smile change the fewest pixels.
   const auto& properties = portrait_properties();
   for (size_t i = 0; i < properties.size(); ++i) {
     double least = 1e9, sum = 0, pairs = 0;
@@ -186,8 +186,8 @@ TEST(Portraits, EachValueOfAPropertyIsVisible) {
   }
 }
 
-TEST(Portraits, OneFaceAtEverySize) {
-  // Half a grey level of rounding on each side and differently smoothed edges: 3 levels of 255.
+TEST(Portraits, TheFaceIsTheSameAtEverySize) {
+  // Rounding by half a grey level in each picture, and differently smoothed edges: 3 of 255 levels.
   for (const int64_t size : {16, 32, 64, 128}) {
     for (uint64_t index = 0; index < 20; ++index) {
       const Portrait small = draw_portrait(4, index, size);
@@ -200,14 +200,14 @@ TEST(Portraits, OneFaceAtEverySize) {
   }
 }
 
-TEST(Portraits, SmallestOddAndLargestSizesAreDrawn) {
+TEST(Portraits, TheSmallestOddAndLargestSizesAreDrawn) {
   for (const int64_t size : {kSmallestPortrait, int64_t{33}, int64_t{100}, kLargestPortrait}) {
     const Image image = draw_portrait(0, 0, size).image;
     EXPECT_EQ(image.channels, 3);
     EXPECT_EQ(image.height, size);
     EXPECT_EQ(image.width, size);
     EXPECT_EQ(image.pixels.size(), static_cast<size_t>(3 * size * size));
-    // No corner is left unpainted: the background is bright in every colour.
+    // No corner is left unpainted: every background is bright.
     EXPECT_GT(image.at(0, 0, 0), 60);
     EXPECT_GT(image.at(2, 0, size - 1), 60);
   }
@@ -222,7 +222,7 @@ TEST(Portraits, WrongSizesAreRefused) {
             std::string::npos);
 }
 
-TEST(Portraits, WrongLabelsAreRefusedByName) {
+TEST(Portraits, ErrorsNameThePropertyOfAWrongLabel) {
   const std::vector<int32_t> right(portrait_properties().size(), 0);
   EXPECT_EQ(message_of(32, right), "");
   for (size_t i = 0; i < right.size(); ++i) {

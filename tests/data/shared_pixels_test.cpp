@@ -1,5 +1,5 @@
-// Image sets of a shared pack: those that would hold the same pixels hold the same tensor, others
-// do not, and what they hold is what sets of a pack that is not shared hold.
+// Image sets of a shared pack: sets with equal pixels share one tensor, others do not, and the
+// pixels equal those of a pack that is not shared.
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -26,25 +26,25 @@ ImageSet select(const Pack& pack, Split split, const std::string& binarize, int6
   return select_images(pack, {split}, options, true, torch::kCPU);
 }
 
-TEST(SharedPixels, SetsThatWouldHoldTheSamePixelsShareThem) {
+TEST(SharedPixels, SetsWithEqualPixelsShareThem) {
   Pack pack = grey_pack();
-  const Pack alone = pack;
+  const Pack unshared = pack;
   pack.shared = std::make_shared<SharedPixels>();
-  const auto place = [&](Split split, const std::string& binarize, int64_t seed = 1) {
+  const auto address = [&](Split split, const std::string& binarize, int64_t seed = 1) {
     const ImageSet set = select(pack, split, binarize, seed);
-    EXPECT_TRUE(torch::equal(set.pixels, select(alone, split, binarize, seed).pixels));
+    EXPECT_TRUE(torch::equal(set.pixels, select(unshared, split, binarize, seed).pixels));
     return set.pixels.data_ptr();
   };
-  const void* fixed = place(Split::train, "fixed");
-  EXPECT_EQ(place(Split::train, "fixed"), fixed);
-  EXPECT_NE(place(Split::train, "fixed", 2), fixed);
-  EXPECT_NE(place(Split::test, "fixed"), fixed);
-  const void* grey = place(Split::train, "none");
+  const void* fixed = address(Split::train, "fixed");
+  EXPECT_EQ(address(Split::train, "fixed"), fixed);
+  EXPECT_NE(address(Split::train, "fixed", 2), fixed);
+  EXPECT_NE(address(Split::test, "fixed"), fixed);
+  const void* grey = address(Split::train, "none");
   EXPECT_NE(grey, fixed);
-  EXPECT_EQ(place(Split::train, "draw"), grey) << "binarized when drawn, not before";
+  EXPECT_EQ(address(Split::train, "draw"), grey) << "binarized when drawn, not before";
 }
 
-TEST(SharedPixels, LabelsStayEachSetsOwn) {
+TEST(SharedPixels, LabelsAreNotShared) {
   Pack pack = grey_pack();
   pack.shared = std::make_shared<SharedPixels>();
   DataOptions few;
@@ -54,7 +54,7 @@ TEST(SharedPixels, LabelsStayEachSetsOwn) {
   EXPECT_EQ(select(pack, Split::train, "none").labels.ge(0).sum().item<int64_t>(), 20);
 }
 
-TEST(SharedPixels, AreMadeOnceHoweverManyAskAtATime) {
+TEST(SharedPixels, AreMadeOnceWhenThreadsAskAtTheSameTime) {
   SharedPixels shared;
   int made = 0;
   const auto ask = [&] {

@@ -1,5 +1,5 @@
-// The evaluation of a model: its terms add up, agree with the objective's, do not depend on the
-// batch, and the importance-weighted bound lies where theory puts it.
+// The evaluation of a model: its terms add up, agree with the objective's and do not depend on the
+// batch size, and the importance-weighted bound has the value that theory predicts.
 #include "facet/eval/bounds.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/eval/clusters.h"
 #include "facet/model/objective.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t images = 240;
 
-/// Its encoder's means are spread wide enough that images take different components.
+/// A model whose encoder's means are spread widely enough that images get different components.
 Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"smile", 3, 2}}) {
   ModelOptions options;
   options.network = {.preset = "custom", .channels = {4, 6}, .strides = {1, 2}, .kernel = 3};
@@ -34,7 +35,7 @@ Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"sm
   return model;
 }
 
-/// Random images with two properties: one half known, one never known.
+/// Random images with two properties: the first unknown, the second known for half of the images.
 ImageSet image_set() {
   ImageSet set;
   set.pixels = uniform(Key(3), {images, 1, 8, 8}, kFloat32).mul(255).to(kUInt8);
@@ -81,15 +82,15 @@ TEST(Evaluate, IsTheMeanOfTheObjectiveOverTheImages) {
     bound += bound_terms(model, x, {}, Key(4).fold(draw)).bound().mean().item<double>() / 100;
   const BoundTerms terms = bound_terms(model, x, {}, Key(5));
   const double error = terms.bound().std().item<double>() / std::sqrt(images);
-  // Two means over a hundred draws each, of which one has at most this standard error.
+  // Each is a mean over a hundred draws, and one draw has at most this standard error.
   EXPECT_NEAR(result.elbo, bound, 5 * std::sqrt(2.0 / 100) * error);
-  // The KL terms need no noise: they differ by float32 convolutions of other batch sizes.
+  // The KL terms need no draws: they differ only by float32 convolutions at other batch sizes.
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(result.factors[i].kl_z, terms.factors[i].kl_z.mean().item<double>(), 1e-4);
     EXPECT_NEAR(result.factors[i].kl_r, terms.factors[i].kl_r.mean().item<double>(), 1e-4);
   }
-  // With one draw the standard error is the spread over images; another draw moves it by the
-  // sampling error of a deviation, 1 / sqrt(2 n) = 0.05 of it.
+  // With one draw the standard error is the spread over images; another draw changes it by the
+  // relative sampling error of a standard deviation, 1 / sqrt(2 n) = 0.05.
   options.samples = 1;
   EXPECT_NEAR(evaluate(model, set, properties, "test", options).standard_error, error,
               0.25 * error);
@@ -134,7 +135,7 @@ TEST(Evaluate, ImportanceBoundLiesAboveTheElboAndGrowsWithSamples) {
     const Evaluation result = evaluate(model, set, properties, "test", options);
     ASSERT_TRUE(result.importance_bound.has_value());
     EXPECT_EQ(result.importance_samples, samples);
-    // One draw has the ELBO's noise; more draws shrink it and gain nats.
+    // One draw is as noisy as the ELBO; more draws reduce the noise and raise the bound.
     const double noise = samples == 1 ? 3 * *result.importance_standard_error : 0;
     EXPECT_GT(*result.importance_bound, previous - noise) << samples;
     previous = *result.importance_bound;
@@ -142,9 +143,9 @@ TEST(Evaluate, ImportanceBoundLiesAboveTheElboAndGrowsWithSamples) {
   EXPECT_GT(previous, elbo);
 }
 
-TEST(Evaluate, ImportanceBoundOfAPosteriorThatIsExactIsTheEvidence) {
-  // A decoder that ignores z and an encoder that states one component's Normal: the log-weight is
-  // log p(x) + log (predictive / q) for every z, and its predictive is nearly q itself.
+TEST(Evaluate, ImportanceBoundOfAnExactPosteriorIsTheEvidence) {
+  // The decoder ignores z and the encoder gives the Normal of the components: the log weight is
+  // log p(x) + log (predictive / q) for every z, and the predictive is nearly q itself.
   Vae model = tiny_model();
   torch::NoGradGuard no_gradient;
   for (const auto& [name, parameter] : model.parameters()) parameter.zero_();
@@ -156,11 +157,11 @@ TEST(Evaluate, ImportanceBoundOfAPosteriorThatIsExactIsTheEvidence) {
   EvaluationOptions options = with_batch(100);
   options.importance = 2;
   const Evaluation result = evaluate(model, image_set(), properties, "test", options);
-  // Bernoulli with p = 1/2 everywhere, whatever the greys: -64 log 2. Float32 sums of 64 terms.
+  // Bernoulli with p = 1/2 for every pixel: -64 log 2. The tolerance is for float32 sums of 64.
   EXPECT_NEAR(*result.importance_bound, -64 * std::log(2.0), 1e-4);
   EXPECT_NEAR(result.reconstruction, -64 * std::log(2.0), 1e-4);
-  // All components are the same: KL[z] is 0 and choosing among K equals costs what E[log pi] is
-  // below log 1/K, psi(K) - psi(1) - log K each.
+  // All components are the same: KL[z] is 0, and KL[r] is log 1/K - E[log pi], that is
+  // psi(K) - psi(1) - log K for every factor.
   EXPECT_NEAR(result.kl_z, 0, 1e-5);
   const double six = 1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0 + 1 / 5.0 - std::log(6.0);
   const double three = 1 + 1 / 2.0 - std::log(3.0);
@@ -169,7 +170,7 @@ TEST(Evaluate, ImportanceBoundOfAPosteriorThatIsExactIsTheEvidence) {
   EXPECT_NEAR(result.factors[0].perplexity, 6, 1e-9);
 }
 
-TEST(Evaluate, UsedComponentsTakeMoreThanOneImage) {
+TEST(Evaluate, UsedComponentsHaveMoreThanOneImageInExpectation) {
   Vae model = tiny_model();
   const ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
@@ -177,10 +178,10 @@ TEST(Evaluate, UsedComponentsTakeMoreThanOneImage) {
       bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
   const Evaluation result = evaluate(model, set, properties, "test", with_batch(50));
   for (size_t i = 0; i < 2; ++i) {
-    const torch::Tensor taken = terms.factors[i].responsibilities.sum(0);
-    EXPECT_EQ(result.factors[i].used, taken.gt(1).sum().item<int64_t>());
-    const std::vector<double> weights(taken.data_ptr<double>(),
-                                      taken.data_ptr<double>() + taken.numel());
+    const torch::Tensor usage = terms.factors[i].responsibilities.sum(0);
+    EXPECT_EQ(result.factors[i].used, usage.gt(1).sum().item<int64_t>());
+    const std::vector<double> weights(usage.data_ptr<double>(),
+                                      usage.data_ptr<double>() + usage.numel());
     EXPECT_NEAR(result.factors[i].perplexity, perplexity(weights), 1e-3);
   }
 
@@ -195,26 +196,26 @@ TEST(Evaluate, UsedComponentsTakeMoreThanOneImage) {
   EXPECT_NEAR(single.factors[0].perplexity, 1, 1e-6);
 }
 
-TEST(Evaluate, AgreementIsMeasuredWhereLabelsAreKnown) {
+TEST(Evaluate, AgreementIsMeasuredOnKnownLabels) {
   Vae model = tiny_model();
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
       bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
-  // Make the second property the code of the second factor, where it is known.
+  // The known labels of the second property are the codes of the second factor.
   const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
   ASSERT_GT(torch::bincount(codes.narrow(0, 100, 140), {}, 3).gt(5).sum().item<int64_t>(), 1);
   set.labels.select(1, 1).narrow(0, 100, 140).copy_(codes.narrow(0, 100, 140));
   set.labels.select(1, 1).narrow(0, 0, 100).fill_(-1);
   const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
-  ASSERT_EQ(result.factors[1].properties.size(), 1u);  // nobody's age is known
+  ASSERT_EQ(result.factors[1].properties.size(), 1u);  // no age is known
   const PropertyAgreement* best = result.factors[1].best();
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->property, "style");
   EXPECT_NEAR(best->accuracy, 1, 1e-12);
   EXPECT_NEAR(best->purity, 1, 1e-12);
   EXPECT_EQ(result.factors[1].most_explained(5).front(), best);
-  EXPECT_DOUBLE_EQ(best->standout.share, 1) << "a code that is the property has one value";
+  EXPECT_DOUBLE_EQ(best->standout.share, 1) << "every component has one value";
   EXPECT_LT(result.factors[0].best()->accuracy, 1);
 
   set.labels.fill_(-1);
@@ -222,7 +223,7 @@ TEST(Evaluate, AgreementIsMeasuredWhereLabelsAreKnown) {
             nullptr);
 }
 
-TEST(Evaluate, GapAndDependenceFollowTheCodes) {
+TEST(Evaluate, GapAndDependenceAreThoseOfTheCodes) {
   Vae model = tiny_model();
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
@@ -230,7 +231,7 @@ TEST(Evaluate, GapAndDependenceFollowTheCodes) {
       bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
   const torch::Tensor hair = terms.factors[0].responsibilities.argmax(1);
   const torch::Tensor smile = terms.factors[1].responsibilities.argmax(1);
-  // Style is what the factor 'smile' says; everyone is young, which nothing can say more about.
+  // Style is the code of the factor 'smile'; everyone is young, a property without entropy.
   set.labels.select(1, 0).zero_();
   set.labels.select(1, 1).copy_(smile);
   const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
@@ -256,7 +257,7 @@ TEST(Evaluate, GapAndDependenceFollowTheCodes) {
   EXPECT_NEAR(result.mean_dependence, result.dependence[0][1], 1e-15);
 }
 
-TEST(Evaluate, ActiveDimensionsAreThoseThatTheEncoderMoves) {
+TEST(Evaluate, ActiveDimensionsAreThoseThatVaryOverImages) {
   Vae model = tiny_model();
   torch::NoGradGuard no_gradient;
   const torch::Tensor weight = parameter_of(model, "encoder.head.weight");
@@ -267,14 +268,14 @@ TEST(Evaluate, ActiveDimensionsAreThoseThatTheEncoderMoves) {
     return std::pair(result.factors[0].active_dimensions, result.factors[1].active_dimensions);
   };
   EXPECT_EQ(active(), std::pair(int64_t{3}, int64_t{2}));
-  weight[1].zero_();  // a dimension that says the same of every image
+  weight[1].zero_();  // a dimension that is the same for every image
   weight[3].zero_();
-  parameter_of(model, "encoder.head.bias")[3].fill_(5);  // far from 0 is not active
+  parameter_of(model, "encoder.head.bias")[3].fill_(5);  // constant, though far from 0
   EXPECT_EQ(active(), std::pair(int64_t{2}, int64_t{1}));
 }
 
-TEST(Evaluate, AccuracyOfANamedFactorGoesByTheNamesOfValues) {
-  // The pack has long, short, bald.
+TEST(Evaluate, AccuracyOfANamedFactorMatchesValuesByName) {
+  // The pack has the order long, short, bald.
   Vae model = tiny_model({{"hair", 6, 3}, {"look", 3, 2, "style", {"bald", "long", "short"}}});
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
@@ -282,7 +283,7 @@ TEST(Evaluate, AccuracyOfANamedFactorGoesByTheNamesOfValues) {
       bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
   const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
   ASSERT_GT(torch::bincount(codes, {}, 3).gt(0).sum().item<int64_t>(), 1);
-  set.labels.select(1, 1).copy_((codes + 2).remainder(3));  // component 0 is bald, number 2
+  set.labels.select(1, 1).copy_((codes + 2).remainder(3));  // component 0 is bald, label 2
   const Evaluation right = evaluate(model, set, properties, "test", with_batch(images));
   EXPECT_EQ(right.factors[1].best()->accuracy, 1);
   set.labels.select(1, 1).copy_(codes);
@@ -319,8 +320,7 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
                "standout"});
   expect_keys(plain["factors"][1]["properties"]["style"]["standout"],
               {"component", "value", "images", "share", "usual_share"});
-  EXPECT_EQ(plain["factors"][1]["says_most_about"],
-            Json::array({"style"}));  // nobody's age is known
+  EXPECT_EQ(plain["factors"][1]["says_most_about"], Json::array({"style"}));  // no age is known
   expect_keys(plain, {"mean_gap", "gaps", "mean_dependence", "dependence"});
   expect_keys(plain["gaps"][0], {"property", "entropy", "gap", "factor"});
   EXPECT_EQ(plain["factors"][1]["name"], "smile");
@@ -333,7 +333,7 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
   EXPECT_TRUE(weighted["importance_bound"].is_number());
   EXPECT_FALSE(weighted["factors"][0].contains("accuracy"));
   EXPECT_FALSE(weighted.contains("mean_gap"));
-  // It is to be read back by other programs: what it prints parses, numbers as numbers.
+  // Other programs read it back: the text parses and numbers keep their values.
   const Json back = Json::parse(weighted.dump());
   EXPECT_EQ(back["elbo"].get<double>(), weighted["elbo"].get<double>());
 }

@@ -1,4 +1,4 @@
-// Agreement of clusters with classes, against brute force over all matchings and hand-made tables.
+// Agreement of clusters with classes, against brute force and tables computed by hand.
 #include "facet/eval/clusters.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace facet {
 namespace {
 
-/// The best sum over all one-to-one matchings: permutations of the longer side.
+/// The best accuracy over all one-to-one matchings: permutations of the longer side.
 double brute_force_accuracy(const Contingency& table) {
   const size_t clusters = table.size(), classes = table.front().size();
   std::vector<size_t> order(std::max(clusters, classes));
@@ -60,7 +60,7 @@ TEST(Clusters, AccuracyIsTheBestOfAllMatchings) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 300; ++trial) {
     const size_t clusters = 1 + random() % 6, classes = 1 + random() % 6;
-    const int64_t largest = trial % 3 == 0 ? 3 : 50;  // small numbers tie often
+    const int64_t largest = trial % 3 == 0 ? 3 : 50;  // small numbers give many ties
     Contingency table(clusters, std::vector<int64_t>(classes));
     for (auto& row : table)
       for (int64_t& count : row)
@@ -71,7 +71,7 @@ TEST(Clusters, AccuracyIsTheBestOfAllMatchings) {
   }
 }
 
-TEST(Clusters, InformationIsTheEntropyThatTheyShare) {
+TEST(Clusters, MutualInformationIsTheSharedEntropy) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 50; ++trial) {
     const auto clusters = random_items(random, 40, 5), classes = random_items(random, 40, 3);
@@ -83,8 +83,8 @@ TEST(Clusters, InformationIsTheEntropyThatTheyShare) {
   }
 }
 
-/// The adjusted Rand index by looking at every pair of items: how often both lists have the two
-/// together, apart, or differ.
+/// The adjusted Rand index by counting over all pairs of items: together in both lists, apart in
+/// both, or together in one only.
 double adjusted_rand_of_pairs(const std::vector<int64_t>& one, const std::vector<int64_t>& other) {
   double together = 0, apart = 0, first_only = 0, second_only = 0;
   for (size_t n = 0; n < one.size(); ++n)
@@ -130,12 +130,12 @@ TEST(Clusters, GapIsTheLeadOfTheBestOverTheSecond) {
   EXPECT_NEAR(information_gap({0.1, 0.9, 0.3}, 1.2), 0.6 / 1.2, 1e-15);
   EXPECT_NEAR(information_gap({0.9, 0.3, 0.1}, 1.2), 0.6 / 1.2, 1e-15);
   EXPECT_NEAR(information_gap({0.4, 0.4}, 0.5), 0, 1e-15);
-  EXPECT_NEAR(information_gap({0.4}, 0.5), 0.8, 1e-15) << "nothing else says anything";
+  EXPECT_NEAR(information_gap({0.4}, 0.5), 0.8, 1e-15) << "the second best of one is 0";
 }
 
 TEST(Clusters, DependenceSeparatesCopiesFromIndependentCodes) {
-  // Over all pairs of 0..3 and 0..2 the two numbers are independent; the third is the first
-  // renamed.
+  // All pairs of 0..3 and 0..2, so that the first two codes are independent; the third is the first
+  // with its values renamed.
   std::vector<std::vector<int64_t>> codes(3);
   for (int64_t a = 0; a < 4; ++a)
     for (int64_t b = 0; b < 3; ++b) {
@@ -150,11 +150,11 @@ TEST(Clusters, DependenceSeparatesCopiesFromIndependentCodes) {
   EXPECT_NEAR(matrix[0][2], 1, 1e-12);
   EXPECT_EQ(matrix[2][0], matrix[0][2]);
   EXPECT_NEAR(mean_dependence(matrix), 1 / 3.0, 1e-12);
-  EXPECT_EQ(mean_dependence(dependence({codes[0]}, {4})), 0) << "one factor depends on none";
+  EXPECT_EQ(mean_dependence(dependence({codes[0]}, {4})), 0) << "there is no other factor";
 }
 
 TEST(Clusters, PinnedTable) {
-  // Three clusters, two classes, twelve items; numbers by hand.
+  // Three clusters, two classes, twelve items; expected values computed by hand.
   const Contingency table = {{4, 1}, {0, 3}, {2, 2}};
   EXPECT_NEAR(purity(table), (4 + 3 + 2) / 12.0, 1e-15);
   EXPECT_NEAR(matched_accuracy(table), (4 + 3) / 12.0, 1e-15);
@@ -167,7 +167,7 @@ TEST(Clusters, PinnedTable) {
 
 TEST(Clusters, ExplainedShareIsOneForCopiesAndZeroInTheMeanForChance) {
   const Contingency copies = {{0, 300}, {0, 0}, {200, 0}, {0, 500}};
-  // Three clusters and two classes have items: chance would give 1/1000 nats.
+  // Three clusters and two classes have items: chance gives 1/1000 nats.
   EXPECT_NEAR(explained_share(copies), 1 - 1e-3 / entropy({200, 800}), 1e-12);
   std::mt19937 random(2);
   double sum = 0;
@@ -175,13 +175,14 @@ TEST(Clusters, ExplainedShareIsOneForCopiesAndZeroInTheMeanForChance) {
     sum += mutual_information(
                contingency(random_items(random, 2000, 20), random_items(random, 2000, 2), 20, 2)) -
            19.0 / 4000;
-  // One draw deviates by about sqrt(19 / 2) / 2000 = 0.0015; four deviations of the mean of 200.
+  // One draw has a standard deviation of about sqrt(19 / 2) / 2000 = 0.0015; four standard errors
+  // of the mean of 200.
   EXPECT_NEAR(sum / 200, 0, 4.4e-4);
-  EXPECT_EQ(explained_share({{5, 0}, {7, 0}}), 0) << "nothing to say about a single class";
+  EXPECT_EQ(explained_share({{5, 0}, {7, 0}}), 0) << "a single class has no entropy";
 }
 
 TEST(Clusters, TheStrongestPairIsNeitherRareNorEverywhere) {
-  // Cluster 0 has nearly all of class 1; cluster 2 has it too, in two items alone.
+  // Cluster 0 has nearly all items of class 1; cluster 2 has only that class, but two items.
   const Contingency table = {{10, 90}, {890, 8}, {0, 2}};
   const Standout found = strongest_pair(table);
   EXPECT_EQ(found.cluster, 0);
@@ -204,7 +205,7 @@ TEST(Clusters, IndependenceHasNoInformation) {
   EXPECT_GE(mutual_information(table), 0);
 }
 
-TEST(Clusters, DegenerateTablesGiveNumbers) {
+TEST(Clusters, DegenerateTablesGiveFiniteNumbers) {
   EXPECT_EQ(normalised_mutual_information({{7}}), 0);
   EXPECT_EQ(matched_accuracy({{7}}), 1);
   const Contingency empty = {{0, 0}, {0, 0}};
@@ -215,7 +216,7 @@ TEST(Clusters, DegenerateTablesGiveNumbers) {
   EXPECT_EQ(adjusted_rand_index(empty), 0);
   EXPECT_EQ(adjusted_rand_index({{7}}), 1) << "the same single group";
   EXPECT_EQ(adjusted_rand_index({{1, 0}, {0, 1}}), 1) << "the same single items";
-  EXPECT_EQ(adjusted_rand_index({{5, 5}}), 0) << "one group says nothing";
+  EXPECT_EQ(adjusted_rand_index({{5, 5}}), 0) << "one group has no information";
 }
 
 TEST(Clusters, ItemsOfUnknownClassAreLeftOut) {
@@ -223,7 +224,7 @@ TEST(Clusters, ItemsOfUnknownClassAreLeftOut) {
   EXPECT_EQ(table, (Contingency{{0, 1}, {1, 0}}));
 }
 
-TEST(Clusters, PerplexityCountsEvenWeights) {
+TEST(Clusters, PerplexityOfEqualWeightsIsTheirNumber) {
   EXPECT_NEAR(perplexity({3, 3, 3, 3, 0}), 4, 1e-12);
   EXPECT_NEAR(perplexity({5}), 1, 1e-12);
   EXPECT_NEAR(perplexity({1000, 5e-324}), 1, 1e-12) << "a share that underflows to 0 counts as 0";

@@ -1,11 +1,12 @@
-// The judge learns what can be seen, is honest about rare and missing values, and its agreement
-// with samples falls when the model shows something else than it was asked for. The model is made
-// by hand: two named factors light the left and the right half of a picture.
+// The evaluation classifier learns visible properties, handles rare and missing values, and its
+// agreement with samples falls when they do not show the intended value. The model is made by hand:
+// two named factors set the brightness of the left and the right half of an image.
 #include "facet/eval/evaluation_classifier.h"
 
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "tests/parameters.h"
 
@@ -24,7 +25,7 @@ ClassifierOptions quick_options() {
   return options;
 }
 
-/// Noisy pictures whose halves are dark or bright as their labels say, in the pack's order.
+/// Noisy images whose halves are dark or bright according to their labels.
 ImageSet lit_images(const Key& key, int64_t count) {
   ImageSet set;
   set.labels = uniform(key.fold("labels"), {count, 2}, kFloat32).gt(0.5).to(kInt64);
@@ -39,7 +40,7 @@ ImageSet lit_images(const Key& key, int64_t count) {
   return set;
 }
 
-/// Components at -3 (dark) and +3 (bright), with a deviation of about one half.
+/// Two components with a stddev of about one half; -3 decodes to dark and 3 to bright.
 FactorPosterior two_components(double first, double second) {
   const torch::Tensor m = torch::tensor({first, second}, kFloat64).unsqueeze(1);
   return FactorPosterior::from_mean(
@@ -47,8 +48,7 @@ FactorPosterior two_components(double first, double second) {
       torch::full({2}, 100, kFloat64));
 }
 
-/// Its decoder lights a half where the block of that half's factor is positive; its encoder says
-/// the same of all images.
+/// A half is bright if the latent of its factor is positive; the encoder's output is constant.
 Vae lit_model() {
   ModelOptions options;
   options.network = {.preset = "custom", .channels = {2}, .strides = {2}, .kernel = 3};
@@ -67,28 +67,29 @@ Vae lit_model() {
   return model;
 }
 
-EvaluationClassifier trained_judge(const Vae& model) {
+EvaluationClassifier trained_classifier(const Vae& model) {
   return train_classifier(model.prior, lit_images(Key(2), 300), properties, quick_options());
 }
 
-TEST(EvaluationClassifier, LearnsWhatIsPlainToSee) {
-  EvaluationClassifier judge = trained_judge(lit_model());
-  EXPECT_EQ(judge.training_labels(), 300);
+TEST(EvaluationClassifier, LearnsVisibleProperties) {
+  EvaluationClassifier classifier = trained_classifier(lit_model());
+  EXPECT_EQ(classifier.training_labels(), 300);
   const ImageSet fresh = lit_images(Key(3), 400);
   const torch::Tensor labels = named_labels(lit_model().prior, fresh, properties);
-  for (const torch::Tensor& judged :
-       {judge.judge(fresh.pixels), judge.classify_natural(fresh.pixels)}) {
-    const torch::Tensor right = judged.eq(labels).to(kFloat64).mean(0);
+  for (const torch::Tensor& predicted :
+       {classifier.classify(fresh.pixels), classifier.classify_natural(fresh.pixels)}) {
+    const torch::Tensor right = predicted.eq(labels).to(kFloat64).mean(0);
     EXPECT_GT(right.min().item<double>(), 0.99) << right;
   }
 }
 
-TEST(EvaluationClassifier, AgreesWithAModelThatShowsWhatItIsAskedFor) {
+TEST(EvaluationClassifier, AgreesWithAModelThatShowsTheIntendedValues) {
   Vae model = lit_model();
-  EvaluationClassifier judge = trained_judge(model);
+  EvaluationClassifier classifier = trained_classifier(model);
   const ImageSet real = lit_images(Key(3), 400);
-  const ClassifierReport report = classify_samples(judge, model, real, properties, quick_options());
-  ASSERT_EQ(report.factors.size(), 2u) << "the free factor is not judged";
+  const ClassifierReport report =
+      classify_samples(classifier, model, real, properties, quick_options());
+  ASSERT_EQ(report.factors.size(), 2u) << "the free factor is left out";
   EXPECT_EQ(report.samples, 200);
   EXPECT_EQ(report.training_labels, 300);
   EXPECT_GT(report.joint_agreement, 0.97);
@@ -103,22 +104,22 @@ TEST(EvaluationClassifier, AgreesWithAModelThatShowsWhatItIsAskedFor) {
       EXPECT_EQ(factor.confusion[v][0] + factor.confusion[v][1], 200);
       EXPECT_NEAR(factor.agreement_by_value[v], factor.confusion[v][v] / 200.0, 1e-12);
     }
-    // The encoder says 0 of every image, and the decoder makes that a dark one.
+    // The encoder gives 0 for every image, which decodes to dark.
     EXPECT_NEAR(factor.reconstructed_accuracy,
                 dark.select(1, static_cast<int64_t>(f)).mean().item<double>(), 1e-12);
   }
 }
 
-TEST(EvaluationClassifier, AsksForNoComponentBeyondThePropertysValues) {
+TEST(EvaluationClassifier, LeavesOutComponentsWithoutAValue) {
   Vae model = lit_model();
   const torch::Tensor m = torch::tensor({-3.0, 3.0, 0.0}, kFloat64).unsqueeze(1);
   model.prior.factors[1].components = 3;
   model.prior.posteriors[1] = FactorPosterior::from_mean(
       {m, torch::full_like(m, 100), torch::full_like(m, 100), torch::full_like(m, 25)},
       torch::full({3}, 100, kFloat64));
-  EvaluationClassifier judge = trained_judge(model);
+  EvaluationClassifier classifier = trained_classifier(model);
   const ClassifierReport report =
-      classify_samples(judge, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
   EXPECT_EQ(report.factors[0].values, (std::vector<std::string>{"dark", "bright"}));
   EXPECT_GT(report.factors[0].agreement, 0.97);
   EXPECT_GT(report.joint_agreement, 0.97);
@@ -126,45 +127,45 @@ TEST(EvaluationClassifier, AsksForNoComponentBeyondThePropertysValues) {
 
 TEST(EvaluationClassifier, DisagreesWithAModelWhoseComponentsAreSwapped) {
   Vae model = lit_model();
-  EvaluationClassifier judge = trained_judge(model);
+  EvaluationClassifier classifier = trained_classifier(model);
   model.prior.posteriors[1] = two_components(3, -3);
   const ClassifierReport report =
-      classify_samples(judge, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
   EXPECT_LT(report.factors[0].agreement, 0.03);
-  EXPECT_GT(report.factors[1].agreement, 0.97) << "the other factor is as it was";
-  EXPECT_LT(report.joint_agreement, 0.03) << "one wrong factor makes the whole wrong";
-  EXPECT_GT(report.factors[0].own_accuracy, 0.99) << "the judge is not to blame";
+  EXPECT_GT(report.factors[1].agreement, 0.97) << "the other factor is unchanged";
+  EXPECT_LT(report.joint_agreement, 0.03) << "one factor is wrong in every sample";
+  EXPECT_GT(report.factors[0].own_accuracy, 0.99) << "the classifier itself is accurate";
 }
 
-TEST(EvaluationClassifier, AgreementIsChanceWhereComponentsAreAlike) {
+TEST(EvaluationClassifier, AgreementIsAtChanceIfComponentsAreTheSame) {
   Vae model = lit_model();
-  EvaluationClassifier judge = trained_judge(model);
+  EvaluationClassifier classifier = trained_classifier(model);
   model.prior.posteriors[1] = two_components(3, 3);
   const ClassifierReport report =
-      classify_samples(judge, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
   EXPECT_NEAR(report.factors[0].agreement, 0.5, 0.03);
   EXPECT_LT(report.factors[0].agreement_by_value[0], 0.05) << "it is always bright";
   EXPECT_GT(report.factors[0].agreement_by_value[1], 0.95);
-  // 800 pictures, half of which were asked to be bright: a standard error of 0.018.
+  // 800 samples, half of them intended to be bright: a standard error of 0.018.
   EXPECT_NEAR(report.joint_agreement, 0.5, 0.09);
 }
 
 TEST(EvaluationClassifier, IsAFunctionOfItsSeed) {
   const ImageSet noise{uniform(Key(5), {200, 1, side, side}, kFloat32).mul(255).to(kUInt8), {}};
   const Vae model = lit_model();
-  const auto verdict = [&](uint64_t seed) {
+  const auto predictions = [&](uint64_t seed) {
     ClassifierOptions options = quick_options();
     options.steps = 10;
     options.seed = seed;
     return train_classifier(model.prior, lit_images(Key(2), 100), properties, options)
-        .judge(noise.pixels);
+        .classify(noise.pixels);
   };
-  const torch::Tensor one = verdict(1);
-  EXPECT_TRUE(one.equal(verdict(1)));
-  EXPECT_FALSE(one.equal(verdict(2)));
+  const torch::Tensor one = predictions(1);
+  EXPECT_TRUE(one.equal(predictions(1)));
+  EXPECT_FALSE(one.equal(predictions(2)));
 }
 
-/// Grey pictures: value 1, in one of twelve, is a little brighter than value 0.
+/// Grey images: value 1, which one in twelve has, is a little brighter than value 0.
 ImageSet rare_images(const Key& key, int64_t count) {
   ImageSet set;
   set.labels = torch::arange(count).remainder(12).eq(0).to(kInt64).unsqueeze(1);
@@ -174,45 +175,46 @@ ImageSet rare_images(const Key& key, int64_t count) {
   return set;
 }
 
-TEST(EvaluationClassifier, FrequenciesCountForRealImagesAndNotForSamples) {
+TEST(EvaluationClassifier, OnlyNaturalClassificationUsesFrequencies) {
   const ImageSet training = rare_images(Key(6), 1200), fresh = rare_images(Key(7), 3600);
   ClassifierOptions options = quick_options();
   options.steps = 150;
-  EvaluationClassifier judge({1, 16, 16}, {2}, Key(8));
-  judge.train(training, training.labels, options);
-  const torch::Tensor even = judge.judge(fresh.pixels),
-                      natural = judge.classify_natural(fresh.pixels);
-  const auto accuracy = [&](const torch::Tensor& judged) {
-    return judged.eq(fresh.labels).to(kFloat64).mean().item<double>();
+  EvaluationClassifier classifier({1, 16, 16}, {2}, Key(8));
+  classifier.train(training, training.labels, options);
+  const torch::Tensor even = classifier.classify(fresh.pixels),
+                      natural = classifier.classify_natural(fresh.pixels);
+  const auto accuracy = [&](const torch::Tensor& predicted) {
+    return predicted.eq(fresh.labels).to(kFloat64).mean().item<double>();
   };
   const torch::Tensor rare = fresh.labels.eq(1);
-  const auto found = [&](const torch::Tensor& judged) {
-    return judged.masked_select(rare).to(kFloat64).mean().item<double>();
+  const auto recall = [&](const torch::Tensor& predicted) {
+    return predicted.masked_select(rare).to(kFloat64).mean().item<double>();
   };
-  // The best even threshold is at 125, where 80 % of either value lie on their side.
-  EXPECT_NEAR(found(even), 0.8, 0.1);
-  EXPECT_LT(found(natural), found(even) - 0.2);
+  // For equal frequencies the best threshold is 125, which 80 % of either value are on the right
+  // side of.
+  EXPECT_NEAR(recall(even), 0.8, 0.1);
+  EXPECT_LT(recall(natural), recall(even) - 0.2);
   EXPECT_GT(accuracy(natural), accuracy(even) + 0.05);
 }
 
-TEST(EvaluationClassifier, ValueWithoutALabelIsNeverSeen) {
+TEST(EvaluationClassifier, ValuesWithoutATrainingLabelAreNeverPredicted) {
   const ImageSet images = lit_images(Key(2), 60);
-  EvaluationClassifier judge({1, side, side}, {3, 2}, Key(8));
+  EvaluationClassifier classifier({1, side, side}, {3, 2}, Key(8));
   torch::Tensor labels = images.labels.clone();
   labels.select(1, 0).mul_(2);        // 0 and 2 of three values
-  labels.select(1, 1).fill_(1);       // one value alone
-  labels.narrow(0, 0, 20).fill_(-1);  // and some images without any
-  judge.train(images, labels, quick_options());
-  EXPECT_EQ(judge.training_labels(), 40);
-  for (const torch::Tensor& judged :
-       {judge.judge(images.pixels), judge.classify_natural(images.pixels)}) {
-    EXPECT_FALSE(judged.select(1, 0).eq(1).any().item<bool>());
-    EXPECT_TRUE(judged.select(1, 0).eq(2).any().item<bool>());
-    EXPECT_TRUE(judged.select(1, 1).eq(1).all().item<bool>());
+  labels.select(1, 1).fill_(1);       // one of two values
+  labels.narrow(0, 0, 20).fill_(-1);  // some images without a label
+  classifier.train(images, labels, quick_options());
+  EXPECT_EQ(classifier.training_labels(), 40);
+  for (const torch::Tensor& predicted :
+       {classifier.classify(images.pixels), classifier.classify_natural(images.pixels)}) {
+    EXPECT_FALSE(predicted.select(1, 0).eq(1).any().item<bool>());
+    EXPECT_TRUE(predicted.select(1, 0).eq(2).any().item<bool>());
+    EXPECT_TRUE(predicted.select(1, 1).eq(1).all().item<bool>());
   }
 }
 
-TEST(EvaluationClassifier, ReadsEveryShapeOfImage) {
+TEST(EvaluationClassifier, WorksForEveryImageShape) {
   for (const auto& shape : {ImageShape{1, 4, 4}, ImageShape{1, 16, 16}, ImageShape{3, 28, 28},
                             ImageShape{1, 64, 40}, ImageShape{3, 64, 64}}) {
     ImageSet images;
@@ -220,11 +222,11 @@ TEST(EvaluationClassifier, ReadsEveryShapeOfImage) {
     images.pixels = (images.labels.view({24, 1, 1, 1}) * 200)
                         .to(kUInt8)
                         .expand({24, shape.channels, shape.height, shape.width});
-    EvaluationClassifier judge(shape, {2}, Key(9));
+    EvaluationClassifier classifier(shape, {2}, Key(9));
     ClassifierOptions options = quick_options();
     options.steps = 25;
-    judge.train(images, images.labels, options);
-    EXPECT_TRUE(judge.judge(images.pixels).equal(images.labels))
+    classifier.train(images, images.labels, options);
+    EXPECT_TRUE(classifier.classify(images.pixels).equal(images.labels))
         << shape.channels << " x " << shape.height << " x " << shape.width;
   }
 }
@@ -239,7 +241,7 @@ std::string error_of(const FactorialMixture& prior, const ImageSet& images,
   return "no error";
 }
 
-TEST(EvaluationClassifier, SaysWhatItCannotJudge) {
+TEST(EvaluationClassifier, NeedsNamedFactorsWithLabels) {
   const Vae model = lit_model();
   ImageSet images = lit_images(Key(2), 10);
   const FactorialMixture free({{"free", 2, 1}}, {});

@@ -1,5 +1,5 @@
-// The importance-weighted bound: with many draws it is the evidence, which a latent space of one
-// dimension lets us integrate; and it may be taken over a random part of the images.
+// The importance-weighted bound: with many draws it is the evidence, which can be integrated
+// numerically for a latent space of one dimension; and a random subset of the images estimates it.
 #include "facet/eval/importance.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace facet {
 namespace {
 
-/// A latent vector of one number, which changes what is decoded, under three components.
+/// A model with a one-dimensional latent space and three components.
 Vae narrow_model() {
   ModelOptions options;
   options.network = {.preset = "custom", .channels = {4, 6}, .strides = {1, 2}, .kernel = 3};
@@ -48,15 +48,15 @@ TEST(Importance, ManyDrawsGiveTheEvidence) {
   Vae model = narrow_model();
   const torch::Tensor pixels = random_pixels(5);
   const torch::Tensor truth = evidence(model, pixels);
-  // More than are decoded at once, and no multiple of it.
+  // More draws than are decoded at once, and not a multiple of that number.
   const torch::Tensor many = importance_bounds(model, pixels, 20'011, Key(4));
   const torch::Tensor one = importance_bounds(model, pixels, 1, Key(4));
-  // So many draws leave an error below a tenth of a nat; a single one misses far more.
+  // With this many draws the error is below a tenth of a nat; with one it is far larger.
   EXPECT_LT((many - truth).abs().max().item<double>(), 0.1);
   EXPECT_GT((one - truth).abs().max().item<double>(), 0.5);
 }
 
-TEST(Importance, APartOfTheImagesTellsTheGainOfAll) {
+TEST(Importance, ARandomSubsetEstimatesTheBoundOfAllImages) {
   Vae model = narrow_model();
   ImageSet set;
   set.pixels = random_pixels(400);
@@ -64,20 +64,21 @@ TEST(Importance, APartOfTheImagesTellsTheGainOfAll) {
   set.labels = torch::empty({400, 0}, kInt64);
   EvaluationOptions options;
   options.importance = 50;
-  options.samples = 50;  // a single draw is noisy in a model that was not trained
+  options.samples = 50;  // a single draw is noisy in an untrained model
   const Evaluation whole = evaluate(model, set, {}, "test", options);
   EXPECT_EQ(whole.importance_images, 400);
   options.importance_images = 100;
-  const Evaluation part = evaluate(model, set, {}, "test", options);
-  EXPECT_EQ(part.importance_images, 100);
-  EXPECT_EQ(part.count, 400);
-  EXPECT_EQ(part.elbo, whole.elbo);
-  EXPECT_NE(*part.importance_bound, *whole.importance_bound);
-  // Black images are far from random ones; a hundred images by themselves would be this far off.
-  const double by_themselves = 2 * *whole.importance_standard_error;
-  EXPECT_NEAR(*part.importance_bound, *whole.importance_bound, 0.5 * by_themselves);
-  EXPECT_GE(*part.importance_standard_error, part.standard_error);
-  EXPECT_LT(*part.importance_standard_error, by_themselves);
+  const Evaluation subset = evaluate(model, set, {}, "test", options);
+  EXPECT_EQ(subset.importance_images, 100);
+  EXPECT_EQ(subset.count, 400);
+  EXPECT_EQ(subset.elbo, whole.elbo);
+  EXPECT_NE(*subset.importance_bound, *whole.importance_bound);
+  // Black and random images have very different bounds: the mean bound of a hundred images alone
+  // would have this standard error.
+  const double subset_error = 2 * *whole.importance_standard_error;
+  EXPECT_NEAR(*subset.importance_bound, *whole.importance_bound, 0.5 * subset_error);
+  EXPECT_GE(*subset.importance_standard_error, subset.standard_error);
+  EXPECT_LT(*subset.importance_standard_error, subset_error);
 }
 
 }  // namespace

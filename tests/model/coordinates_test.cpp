@@ -1,4 +1,4 @@
-// A change of latent coordinates renames z and changes nothing else.
+// A change of latent coordinates changes what z means and nothing else.
 #include <gtest/gtest.h>
 
 #include "facet/core/torch.h"
@@ -7,7 +7,7 @@
 namespace facet {
 namespace {
 
-TEST(ChangeOfCoordinates, KeepsTheDecoderAndMovesTheEncodersMean) {
+TEST(ChangeCoordinates, KeepsDecodedImagesAndTransformsTheEncodersMean) {
   torch::NoGradGuard no_gradient;
   ModelOptions options;
   options.network = {"custom", {8, 8}, {2, 2}, 3};
@@ -17,20 +17,20 @@ TEST(ChangeOfCoordinates, KeepsTheDecoderAndMovesTheEncodersMean) {
   const torch::Tensor x = uniform(Key(2), {7, 1, 12, 12}, {});
   const torch::Tensor z = standard_normal(Key(3), {7, 5}, doubles);
   const Encoding before = model.encode(x);
-  const torch::Tensor drawn = model.decode(z);
+  const torch::Tensor decoded = model.decode(z);
 
   const Coordinates coordinates{
       standard_normal(Key(4), {5, 5}, doubles) + 3 * torch::eye(5, doubles),
       standard_normal(Key(5), {5}, doubles)};
   const torch::Tensor log_variance = torch::linspace(-2, 1, 5);
   model.change_coordinates(coordinates, log_variance);
-  const auto move = [&](const torch::Tensor& points) {
+  const auto transformed = [&](const torch::Tensor& points) {
     return (points.to(kFloat64) - coordinates.centre).matmul(coordinates.transform.t());
   };
   const Encoding after = model.encode(x);
-  // float32 networks whose weights went through one matrix product more.
-  EXPECT_TRUE(torch::allclose(model.decode(move(z)), drawn, 1e-3, 1e-4));
-  EXPECT_TRUE(torch::allclose(after.mean.to(kFloat64), move(before.mean), 1e-3, 1e-4));
+  // The networks are float32, and their weights went through one more matrix product.
+  EXPECT_TRUE(torch::allclose(model.decode(transformed(z)), decoded, 1e-3, 1e-4));
+  EXPECT_TRUE(torch::allclose(after.mean.to(kFloat64), transformed(before.mean), 1e-3, 1e-4));
   EXPECT_TRUE(torch::allclose(after.log_variance, log_variance.expand({7, 5}), 1e-5, 1e-5));
 }
 

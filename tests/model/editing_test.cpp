@@ -1,5 +1,5 @@
-// Editing by factors: settings in words, which component an image is in, and moves that leave all
-// other blocks bit for bit as they were.
+// Editing by factors: parsing settings, finding an image's components, and edits that leave all
+// other blocks unchanged, bit for bit.
 #include "facet/model/editing.h"
 
 #include <cmath>
@@ -38,22 +38,22 @@ std::string message_of(const std::vector<std::string>& settings) {
   return "";
 }
 
-TEST(ParseFixed, TakesNamesAndNumbersAndLeavesTheRestFree) {
+TEST(ParseFixed, AcceptsNamesAndNumbersAndLeavesOtherFactorsFree) {
   const FactorialMixture prior = make_prior();
   EXPECT_EQ(parse_fixed(prior, {}), (std::vector<int64_t>{-1, -1, -1}));
   EXPECT_EQ(parse_fixed(prior, {"hair=3", "glasses=with"}), (std::vector<int64_t>{1, 3, -1}));
   EXPECT_EQ(parse_fixed(prior, {"glasses=with", "glasses=1"}), (std::vector<int64_t>{1, -1, -1}))
-      << "one component said twice";
+      << "the same component twice";
 }
 
-TEST(ParseFixed, TakesNamesAndValuesThatHoldAnEqualsSign) {
+TEST(ParseFixed, AcceptsNamesAndValuesThatContainAnEqualsSign) {
   FactorialMixture prior = make_prior();
   prior.factors[0].name = "a=b";
   prior.factors[0].values[1] = "c=d";
   EXPECT_EQ(parse_fixed(prior, {"a=b=c=d", "hair=3"}), (std::vector<int64_t>{1, 3, -1}));
 }
 
-TEST(ParseFixed, RefusesWhatCannotBe) {
+TEST(ParseFixed, RefusesInvalidSettings) {
   const struct {
     std::vector<std::string> settings;
     std::string part;
@@ -88,7 +88,7 @@ TEST(LikelyComponents, AreTheLargestResponsibilities) {
   }
 }
 
-TEST(Edit, WithoutOffsetTheBlockIsTheComponentsMeanAndTheRestStays) {
+TEST(Edit, WithoutOffsetTheBlockIsTheComponentsMeanAndOthersDoNotChange) {
   const FactorialMixture prior = make_prior();
   const Encoding encoding = random_encoding(4);
   const torch::Tensor z = edit(prior, encoding, {-1, 2, -1}, /*keep_offset=*/false);
@@ -98,26 +98,27 @@ TEST(Edit, WithoutOffsetTheBlockIsTheComponentsMeanAndTheRestStays) {
   EXPECT_TRUE(torch::equal(z.narrow(1, 5, 1), encoding.mean.narrow(1, 5, 1)));
 }
 
-TEST(Edit, WithOffsetThePlaceInUnitsOfTheScaleIsKept) {
+TEST(Edit, WithOffsetThePositionInUnitsOfTheScaleIsKept) {
   const FactorialMixture prior = make_prior();
   const Encoding encoding = random_encoding(6);
   const torch::Tensor z = edit(prior, encoding, {-1, 2, -1});
   const torch::Tensor old = likely_components(prior, encoding).components.select(1, 1);
   const NormalGamma q = prior.posteriors[1].mean();
-  const auto place = [&](const torch::Tensor& block, int64_t n, int64_t d, int64_t k) {
+  const auto position = [&](const torch::Tensor& block, int64_t n, int64_t d, int64_t k) {
     const auto at = [&](const torch::Tensor& tensor) { return tensor[k][d].item<double>(); };
     const double scale = std::sqrt((at(q.s) + 1) / at(q.s) * at(q.b) / at(q.a));
     return (block[n][d + 2].item<double>() - at(q.m)) / scale;
   };
   for (int64_t n = 0; n < 6; ++n)
     for (int64_t d = 0; d < 3; ++d)
-      EXPECT_NEAR(place(z, n, d, 2), place(encoding.mean, n, d, old[n].item<int64_t>()), 1e-12)
-          << "image " << n << ", dimension " << d;  // a few roundings of numbers near 1
+      EXPECT_NEAR(position(z, n, d, 2), position(encoding.mean, n, d, old[n].item<int64_t>()),
+                  1e-12)  // a few rounding errors of numbers near 1
+          << "image " << n << ", dimension " << d;
   EXPECT_TRUE(torch::equal(z.narrow(1, 0, 2), encoding.mean.narrow(1, 0, 2)));
   EXPECT_FALSE(torch::equal(z.narrow(1, 2, 3), encoding.mean.narrow(1, 2, 3)));
 }
 
-TEST(Edit, ToTheOwnComponentChangesNothing) {
+TEST(Edit, ToTheImagesOwnComponentChangesNothing) {
   const FactorialMixture prior = make_prior();
   const Encoding encoding = random_encoding(1);
   const torch::Tensor own = likely_components(prior, encoding).components[0];
@@ -132,7 +133,7 @@ TEST(Edit, RefusesComponentsThatDoNotExist) {
   EXPECT_THROW(edit(make_prior(), encoding, {-1, 4, -1}), Error);
 }
 
-TEST(Interpolate, GoesStraightFromEndToEnd) {
+TEST(Interpolate, IsAStraightLineFromEndToEnd) {
   const FactorialMixture prior = make_prior();
   const torch::Tensor from = normal64(Key(3), {2, 6}), to = normal64(Key(4), {1, 6});
   const torch::Tensor path = interpolate(prior, from, to, 5);
@@ -142,7 +143,7 @@ TEST(Interpolate, GoesStraightFromEndToEnd) {
   EXPECT_TRUE(close(path.select(1, 1), 0.75 * from + 0.25 * to, 1e-12, 1e-14));
 }
 
-TEST(Interpolate, MovesOnlyTheNamedFactors) {
+TEST(Interpolate, ChangesOnlyTheListedFactors) {
   const FactorialMixture prior = make_prior();
   const torch::Tensor from = normal64(Key(3), {1, 6}), to = normal64(Key(4), {1, 6});
   const torch::Tensor path = interpolate(prior, from, to, 3, {1});

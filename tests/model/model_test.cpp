@@ -1,5 +1,5 @@
 // The model: likelihoods against naive formulas, the bound's gradient against finite differences,
-// ancestral sampling, and model files that come back whole or not at all.
+// ancestral sampling, and model files, of which damaged ones are refused.
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -11,6 +11,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
@@ -61,7 +62,7 @@ TEST(Likelihood, BernoulliDensityIsTheNaiveFormula) {
   const torch::Tensor p = 1 / (1 + torch::exp(-logits));
   const torch::Tensor naive = (x * torch::log(p) + (1 - x) * torch::log(1 - p)).flatten(1).sum(1);
   EXPECT_TRUE(close(likelihood->log_density(x, logits), naive, 1e-12));
-  // Certain and right costs nothing, certain and wrong costs the logit, neither overflows.
+  // A large correct logit costs nothing, a large wrong one costs its size; neither overflows.
   const torch::Tensor one = torch::ones({1, 1, 1, 1}, kFloat64);
   EXPECT_NEAR(likelihood->log_density(one, 1000 * one).item<double>(), 0, 1e-12);
   EXPECT_NEAR(likelihood->log_density(one, -1000 * one).item<double>(), -1000, 1e-9);
@@ -87,7 +88,7 @@ TEST(Likelihood, GaussianDensityIsTheNaiveFormula) {
   }
 }
 
-TEST(Likelihood, DrawsHaveTheStatedMeanAndDeviation) {
+TEST(Likelihood, DrawsHaveTheStatedMeanAndStddev) {
   constexpr int64_t draws = 40'000;
   for (const std::string& kind : likelihood_names()) {
     const auto likelihood = make_likelihood(likelihood_options(kind));
@@ -95,15 +96,15 @@ TEST(Likelihood, DrawsHaveTheStatedMeanAndDeviation) {
     const torch::Tensor many = output.expand({draws, -1, -1, -1});
     const torch::Tensor x = likelihood->sample(Key(6), many);
     const torch::Tensor sd = likelihood->stddev(output)[0];
-    // Five standard errors: sigma / sqrt(n) of a mean, at most sigma / sqrt(n) of a deviation (for
-    // pixels near 0 or 1 the Bernoulli's fourth moment is the larger; these logits are mild).
+    // Five standard errors: sigma / sqrt(n) of a mean, at most sigma / sqrt(n) of a stddev. (For
+    // probabilities near 0 or 1 the Bernoulli's would be larger; these logits are moderate.)
     EXPECT_TRUE(close((x.mean(0) - likelihood->mean(output)[0]) / sd, torch::zeros({2, 2, 2}), 0,
                       5 / std::sqrt(draws)));
     EXPECT_TRUE(close(x.std(0) / sd, torch::ones({2, 2, 2}), 0, 5 / std::sqrt(draws)));
   }
 }
 
-TEST(Likelihood, PixelsSurviveTheWayThereAndBack) {
+TEST(Likelihood, PixelsSurviveTheRoundTrip) {
   const torch::Tensor pixels = torch::arange(256, kInt64).to(kUInt8).view({1, 1, 16, 16});
   for (const std::string& kind : likelihood_names()) {
     const auto likelihood = make_likelihood(likelihood_options(kind));
@@ -111,7 +112,7 @@ TEST(Likelihood, PixelsSurviveTheWayThereAndBack) {
     EXPECT_TRUE(torch::equal(likelihood->to_pixels(x), pixels)) << kind;
     EXPECT_NEAR(x.min().item<double>(), kind == "gaussian" ? -1 : 0, 1e-6);
     EXPECT_NEAR(x.max().item<double>(), 1, 1e-6);
-    // What lies outside the range is cut, not wrapped.
+    // Values outside the range are clamped, not wrapped.
     EXPECT_EQ(likelihood->to_pixels(torch::full({1}, 3.0)).item<int64_t>(), 255);
     EXPECT_EQ(likelihood->to_pixels(torch::full({1}, -3.0)).item<int64_t>(), 0);
   }
@@ -129,7 +130,7 @@ TEST(Likelihood, ImpossibleOptionsAreRefused) {
   }
 }
 
-TEST(Bound, IsReconstructionLessBothDivergences) {
+TEST(Bound, IsTheReconstructionMinusBothDivergences) {
   const auto model = tiny_model(Key(7));
   to_float64(*model);
   const torch::Tensor x = tiny_images(Key(8), 5);
@@ -145,7 +146,7 @@ TEST(Bound, IsReconstructionLessBothDivergences) {
   EXPECT_FALSE(torch::equal(z, terms.encoding.mean));
 }
 
-TEST(Bound, ReconstructsTheImageWhateverTheEncoderSees) {
+TEST(Bound, ReconstructsTheImageNotTheEncodersInput) {
   const auto model = tiny_model(Key(7));
   to_float64(*model);
   const torch::Tensor x = tiny_images(Key(8), 5), seen = x + 0.2 * normal64(Key(10), x.sizes());
@@ -164,10 +165,11 @@ TEST(Bound, OfFloat32NetworksHasAFloat64Prior) {
   EXPECT_EQ(terms.bound().scalar_type(), kFloat64);
 }
 
-/// The gradient of `value` against central differences of it, for some numbers of every parameter.
+/// Checks the gradient of `value` against central differences, for some elements of every
+/// parameter.
 void check_gradient(Vae& model, const std::function<torch::Tensor()>& value) {
   {
-    // Biases start at zero, which is where ReLUs have no derivative.
+    // Biases start at zero, where ReLUs have no derivative.
     torch::NoGradGuard no_gradient;
     uint64_t number = 0;
     for (auto& [name, parameter] : model.parameters())
@@ -189,7 +191,8 @@ void check_gradient(Vae& model, const std::function<torch::Tensor()>& value) {
       numbers[index] = kept - step;
       const double below = value().item<double>();
       numbers[index] = kept;
-      // Rounding of a value near 100 leaves 1e-14 * 100 / 1e-5 = 1e-7, the third derivative 1e-10.
+      // The rounding error of a value near 100 gives 1e-14 * 100 / 1e-5 = 1e-7, the third
+      // derivative 1e-10.
       const double expected = gradient.flatten()[index].item<double>();
       EXPECT_NEAR((above - below) / (2 * step), expected, 1e-6 + 1e-6 * std::abs(expected))
           << name << " " << index;
@@ -203,8 +206,8 @@ TEST(Bound, GradientAgreesWithFiniteDifferences) {
     const auto model = tiny_model(Key(10), kind);
     to_float64(*model);
     const torch::Tensor x = tiny_images(Key(11), 3);
-    // Every evaluation finds gamma anew while its gradient holds gamma constant: at the optimum
-    // both are the same.
+    // Every evaluation recomputes gamma, while the gradient treats gamma as constant: at the
+    // optimum both are the same.
     check_gradient(*model, [&] { return bound_terms(*model, x, {}, Key(12)).bound().sum(); });
   }
 }
@@ -242,7 +245,7 @@ TEST(Encoding, SamplesHaveItsMomentsAndDependOnTheKeyAlone) {
   EXPECT_FALSE(torch::equal(z, encoding.sample(Key(19))));
 }
 
-TEST(SampleLatents, HoldsFixedFactorsAndDrawsTheOthers) {
+TEST(SampleLatents, DrawsTheFactorsThatAreNotFixed) {
   const auto model = tiny_model(Key(20));
   const LatentSample sample = sample_latents(Key(21), model->prior, 2000, {-1, 2});
   EXPECT_EQ(sample.z.sizes(), (std::vector<int64_t>{2000, 5}));
@@ -250,7 +253,7 @@ TEST(SampleLatents, HoldsFixedFactorsAndDrawsTheOthers) {
   const torch::Tensor counts = torch::bincount(sample.components.select(1, 0), {}, 4);
   EXPECT_GT(counts.min().item<int64_t>(), 0);
 
-  // The held block is drawn from component 2 and no other: its medians are that component's means.
+  // The fixed block is drawn from component 2: its medians are that component's means.
   const NormalGamma q = model->prior.posteriors[1].mean();
   const torch::Tensor scale = torch::sqrt((q.s[2] + 1) / q.s[2] * q.b[2] / q.a[2]);
   const torch::Tensor median = std::get<0>(sample.z.narrow(1, 2, 3).median(0));
@@ -259,7 +262,7 @@ TEST(SampleLatents, HoldsFixedFactorsAndDrawsTheOthers) {
   const LatentSample free = sample_latents(Key(21), model->prior, 2000);
   EXPECT_GT(torch::bincount(free.components.select(1, 1), {}, 3).min().item<int64_t>(), 0);
   EXPECT_TRUE(torch::equal(free.z, sample_latents(Key(21), model->prior, 2000).z));
-  // Holding one factor leaves the others' draws as they were: a grid varies one thing at a time.
+  // Fixing one factor does not change the draws of the others: a grid varies one factor at a time.
   EXPECT_TRUE(torch::equal(free.z.narrow(1, 0, 2), sample.z.narrow(1, 0, 2)));
 }
 
@@ -270,9 +273,9 @@ class ModelFile : public testing::Test {
     return read_text(path_, "test");
   }
 
-  /// What reading these bytes as a model says; "" where it succeeds. Anything but an Error escapes.
+  /// The Error of reading these bytes as a model, or ""; other exceptions propagate.
   std::string message(const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;  // without the disk's delay of write_text
+    std::ofstream(path_, std::ios::binary) << bytes;  // faster than write_text, which calls fsync
     try {
       read_model(path_);
     } catch (const Error& error) {
@@ -281,7 +284,7 @@ class ModelFile : public testing::Test {
     return "";
   }
 
-  /// Writes `model` after `change` of its tensors and metadata.
+  /// The Error of reading a model file after `change` was applied to its tensors and metadata.
   std::string message_after(const std::function<void(TensorFile&)>& change) {
     write_model(path_, *tiny_model(Key(30)));
     TensorFile file = read_safetensors(path_, "test");
@@ -313,7 +316,7 @@ TEST_F(ModelFile, RoundTripGivesTheSameModel) {
     EXPECT_TRUE(torch::equal(back->decode(z), model->decode(z)));
     for (size_t i = 0; i < model->prior.size(); ++i) {
       const NormalGamma p = model->prior.posteriors[i].mean(), q = back->prior.posteriors[i].mean();
-      // The file holds mean parameters: one way through natural ones costs b a few digits of 16.
+      // The file has mean parameters: the conversion to natural ones costs b a few digits.
       EXPECT_TRUE(close(q.m, p.m, 1e-13));
       EXPECT_TRUE(close(q.s, p.s, 1e-13));
       EXPECT_TRUE(close(q.a, p.a, 1e-13));
@@ -324,7 +327,7 @@ TEST_F(ModelFile, RoundTripGivesTheSameModel) {
   }
 }
 
-TEST_F(ModelFile, OutlivesTheFileItCameFrom) {
+TEST_F(ModelFile, AModelOutlivesItsFile) {
   const auto model = tiny_model(Key(31));
   write_model(path_, *model);
   const auto back = read_model(path_);
@@ -356,7 +359,7 @@ TEST_F(ModelFile, FlippedHeaderBytesAreErrorsOrHarmless) {
     SCOPED_TRACE(testing::Message() << "byte " << place << " is now '" << damaged[place] << "'");
     EXPECT_NO_THROW(errors += message(damaged) != "");  // an Error is caught inside
   }
-  // Padding, the hyperprior's digits and a few option values are free to change.
+  // Changes of padding, digits of the hyperprior and a few option values go unnoticed.
   EXPECT_GT(errors, trials * 8 / 10);
 }
 
@@ -374,8 +377,8 @@ TEST_F(ModelFile, WeightsThatAreNotFiniteAreRefused) {
                  "'prior.hair.m'");
 }
 
-TEST_F(ModelFile, PriorParametersThatCannotBeAreRefused) {
-  // A rate, shape, weight or count at or below zero makes every later number NaN.
+TEST_F(ModelFile, InvalidPriorParametersAreRefused) {
+  // s, a, b or c at or below zero would give NaN.
   for (const char* letter : {"s", "a", "b", "c"}) {
     const std::string name = std::string("prior.smile.") + letter;
     const std::string text = message_after([&](TensorFile& file) {
@@ -386,7 +389,7 @@ TEST_F(ModelFile, PriorParametersThatCannotBeAreRefused) {
   }
 }
 
-TEST_F(ModelFile, MissingAndMisshapenTensorsAreNamed) {
+TEST_F(ModelFile, ErrorsNameMissingAndMisshapenTensors) {
   expect_message(message_after([](TensorFile& file) { file.tensors.erase("encoder.head.bias"); }),
                  "'encoder.head.bias'");
   expect_message(message_after([](TensorFile& file) {
@@ -399,7 +402,7 @@ TEST_F(ModelFile, MissingAndMisshapenTensorsAreNamed) {
                  "found F32 [4], expected F64 [4]");
 }
 
-TEST_F(ModelFile, MetadataThatSaysAnImpossibleModelIsRefused) {
+TEST_F(ModelFile, MetadataOfAnImpossibleModelIsRefused) {
   const auto with = [&](const std::string& key, const std::string& text) {
     return message_after([&](TensorFile& file) { file.metadata[key] = text; });
   };

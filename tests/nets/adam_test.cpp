@@ -8,7 +8,7 @@
 namespace facet {
 namespace {
 
-/// Two layers with parameters of awkward sizes.
+/// Two layers whose parameters have sizes that are not multiples of the alignment.
 torch::nn::Sequential small_module() {
   torch::manual_seed(3);
   return torch::nn::Sequential(torch::nn::Linear(5, 7), torch::nn::Tanh(), torch::nn::Linear(7, 3));
@@ -33,12 +33,12 @@ torch::Tensor flat(const torch::nn::Sequential& module) {
   return torch::cat(parts);
 }
 
-/// A step as training takes it, part after part; the last part first.
+/// A step as in training: one range after another, the last one first.
 void step(Adam& adam, const torch::nn::Sequential& module, double rate) {
   const torch::Tensor norm = adam.gradient_norm();
   adam.begin_step();
   for (const size_t layer : {2, 0})
-    adam.move(adam.range_of(parameters_of(*module->ptr(layer))), number(rate), norm);
+    adam.update(adam.range_of(parameters_of(*module->ptr(layer))), number(rate), norm);
 }
 
 TEST(Adam, EqualsLibTorchsAdam) {
@@ -56,12 +56,13 @@ TEST(Adam, EqualsLibTorchsAdam) {
     loss_of(theirs, i).backward();
     reference.step();
   }
-  EXPECT_FALSE(torch::allclose(flat(ours), flat(small_module()), 0, 1e-2)) << "it moved";
+  EXPECT_FALSE(torch::allclose(flat(ours), flat(small_module()), 0, 1e-2))
+      << "the parameters changed";
   EXPECT_TRUE(torch::allclose(flat(ours), flat(theirs), 0, 1e-6))
       << (flat(ours) - flat(theirs)).abs().max().item<double>();
 }
 
-TEST(Adam, WeightDecayTakesItsShareOfEveryWeightBeforeTheStep) {
+TEST(Adam, WeightDecayShrinksEveryWeightBeforeTheStep) {
   torch::nn::Sequential decayed = small_module(), plain = small_module();
   const torch::Tensor before = flat(plain);
   AdamOptions options;
@@ -76,7 +77,7 @@ TEST(Adam, WeightDecayTakesItsShareOfEveryWeightBeforeTheStep) {
   EXPECT_TRUE(torch::allclose(flat(decayed), flat(plain) - 0.5 * 0.01 * before, 0, 1e-6));
 }
 
-TEST(Adam, ParametersStayThoseOfTheModule) {
+TEST(Adam, UpdatesTheParametersOfTheModule) {
   torch::nn::Sequential module = small_module();
   const torch::Tensor before = flat(module);
   Adam adam(parameters_of(*module), {});
@@ -87,7 +88,7 @@ TEST(Adam, ParametersStayThoseOfTheModule) {
   EXPECT_GT((flat(module) - before).abs().min().item<double>(), 0.0);
 }
 
-TEST(Adam, GradientNormIsTheLengthOfAllGradients) {
+TEST(Adam, GradientNormIsTheNormOfAllGradients) {
   torch::nn::Sequential module = small_module();
   Adam adam(parameters_of(*module), {});
   adam.zero_gradients();
@@ -98,7 +99,7 @@ TEST(Adam, GradientNormIsTheLengthOfAllGradients) {
   EXPECT_NEAR(adam.gradient_norm().item<double>(), std::sqrt(squares), 1e-5 * std::sqrt(squares));
 }
 
-TEST(Adam, AZeroGradientAfterZeroGradientsLeavesNothingOfTheLastStep) {
+TEST(Adam, ZeroGradientsClearsTheGradients) {
   torch::nn::Sequential module = small_module();
   Adam adam(parameters_of(*module), {});
   loss_of(module, 0).backward();
@@ -106,7 +107,7 @@ TEST(Adam, AZeroGradientAfterZeroGradientsLeavesNothingOfTheLastStep) {
   EXPECT_EQ(adam.gradient_norm().item<double>(), 0.0);
 }
 
-TEST(Adam, GradientsAboveTheLimitAreClipped) {
+TEST(Adam, GradientsAboveTheMaximumNormAreClipped) {
   // After one step the first moment is (1 - beta1) times the gradient that was used.
   const auto used_norm = [](double limit) {
     torch::nn::Sequential module = small_module();
@@ -121,10 +122,10 @@ TEST(Adam, GradientsAboveTheLimitAreClipped) {
   const double whole = used_norm(0.0);
   ASSERT_GT(whole, 0.5);
   EXPECT_NEAR(used_norm(0.25), 0.25, 1e-5);
-  EXPECT_NEAR(used_norm(2 * whole), whole, 1e-5 * whole) << "shorter ones are left alone";
+  EXPECT_NEAR(used_norm(2 * whole), whole, 1e-5 * whole) << "smaller ones are not changed";
 }
 
-TEST(Adam, ARestoredOptimizerGoesOnAsTheOldOne) {
+TEST(Adam, ARestoredOptimizerContinuesIdentically) {
   torch::nn::Sequential one = small_module(), other = small_module();
   Adam first(parameters_of(*one), {}), second(parameters_of(*other), {});
   const auto train = [](torch::nn::Sequential& module, Adam& adam, int64_t from, int64_t to) {

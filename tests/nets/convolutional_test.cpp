@@ -1,5 +1,5 @@
-// The networks: the paper's are of the paper's size, a decoder gives back the image size whatever
-// the stack, and stacks that cannot be are refused.
+// The networks: the paper's have the paper's size, every decoder's output has the size of the
+// image, and impossible stacks are refused.
 #include "facet/nets/convolutional.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::string message_of(const NetworkOptions& options, const ImageShape& shape) {
 
 TEST(Network, Paper28Has567745Parameters) {
   const Vae model(model_options("paper28", "bernoulli", {{"digit", 16, 64}}), {1, 28, 28}, Key(1));
-  // By hand: 9 weights a pair of channels and a bias a channel, linear layers of 1024 features.
+  // By hand: 9 weights per pair of channels, a bias per channel, linear layers of 1024 features.
   EXPECT_EQ(model.network_parameters(), 567'745);
 }
 
@@ -48,7 +48,7 @@ TEST(Network, Paper28HalvesToFourByFour) {
 }
 
 TEST(Network, Paper64HasAPinnedSize) {
-  // Two unsupervised factors of 128 dimensions and a mean and a deviation for every colour.
+  // Two unsupervised factors of 128 dimensions, and a mean and a stddev per colour.
   const Vae model(model_options("paper64", "gaussian", {{"a", 4, 128}, {"b", 4, 128}}), {3, 64, 64},
                   Key(1));
   const auto convolutions = [](const std::vector<int64_t>& channels, int64_t kernel) {
@@ -64,7 +64,7 @@ TEST(Network, Paper64HasAPinnedSize) {
   EXPECT_EQ(model.network_parameters(), 24'999'302);
 }
 
-TEST(Network, DecoderGivesBackTheImageSize) {
+TEST(Network, TheDecodersOutputHasTheSizeOfTheImage) {
   const std::vector<ImageShape> shapes = {{1, 28, 28}, {3, 27, 27}, {1, 37, 21}, {3, 8, 13}};
   for (const ImageShape& shape : shapes)
     for (int64_t kernel = 2; kernel <= 5; ++kernel)
@@ -82,7 +82,7 @@ TEST(Network, DecoderGivesBackTheImageSize) {
       }
 }
 
-TEST(Network, LayersAgreeWithWhatLibTorchComputes) {
+TEST(Network, LayerShapesAreThoseOfLibTorchsConvolutions) {
   const ImageShape shape{1, 19, 30};
   for (int64_t kernel = 1; kernel <= 5; ++kernel) {
     const auto layers =
@@ -97,14 +97,14 @@ TEST(Network, LayersAgreeWithWhatLibTorchComputes) {
   }
 }
 
-TEST(Network, StartIsAFunctionOfTheKeyAndKeepsActivationsInScale) {
+TEST(Network, InitialisationIsAFunctionOfTheKeyAndKeepsTheScaleOfActivations) {
   const auto layers = convolution_layers({.preset = "paper28"}, {1, 28, 28});
   const torch::Tensor x = standard_normal(Key(4), {16, 1, 28, 28}, kFloat32);
   Encoder once(layers, 128, Key(5)), again(layers, 128, Key(5)), other(layers, 128, Key(6));
   EXPECT_TRUE(torch::equal(once.forward(x), again.forward(x)));
   EXPECT_FALSE(torch::equal(once.forward(x), other.forward(x)));
-  // He's initialisation keeps the second moment through eight layers up to border effects; wrong by
-  // a factor of two a layer it would be off by 256.
+  // He's initialisation preserves the second moment through eight layers, up to border effects; an
+  // error of a factor of two per layer would give a factor of 256.
   const double stddev = once.forward(x).std().item<double>();
   EXPECT_GT(stddev, 0.1);
   EXPECT_LT(stddev, 3.0);
@@ -115,7 +115,7 @@ TEST(Network, StartIsAFunctionOfTheKeyAndKeepsActivationsInScale) {
   EXPECT_LT(output, 3.0);
 }
 
-TEST(Network, StacksThatCannotBeAreRefused) {
+TEST(Network, ImpossibleStacksAreRefused) {
   const auto expect_message = [](const NetworkOptions& options, const std::string& part,
                                  const ImageShape& shape = {1, 8, 8}) {
     const std::string text = message_of(options, shape);

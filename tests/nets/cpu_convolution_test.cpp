@@ -1,5 +1,5 @@
-// Our convolutions on the CPU against LibTorch's: the same numbers and the same gradients, in
-// float64 up to the order of sums and in float32, where oneDNN computes them, up to its rounding.
+// Our convolutions on the CPU against LibTorch's: the same values and gradients, in float64 up to
+// the order of sums and in float32, where oneDNN computes them, up to its rounding.
 #include "facet/nets/cpu_convolution.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@ namespace {
 
 using Operation = std::function<torch::Tensor(const std::vector<torch::Tensor>&)>;
 
-/// What an operation gives for leaves of these shapes, and the gradients of a random sum of it.
+/// The value of an operation on random leaves of these shapes, and the gradients of a random linear
+/// function of it.
 std::vector<torch::Tensor> value_and_gradients(const Operation& operation,
                                                const std::vector<std::vector<int64_t>>& shapes,
                                                torch::ScalarType type) {
@@ -41,7 +42,7 @@ void expect_same(const Operation& ours, const Operation& theirs,
   }
 }
 
-TEST(CpuConvolution, TransposedEqualsLibTorchs) {
+TEST(CpuConvolution, TransposedConvolutionEqualsLibTorchs) {
   for (int64_t kernel = 2; kernel <= 5; ++kernel)
     for (int64_t stride = 1; stride <= std::min<int64_t>(3, kernel); ++stride)
       for (int64_t extra = 0; extra < stride; ++extra) {
@@ -63,7 +64,7 @@ TEST(CpuConvolution, TransposedEqualsLibTorchs) {
       }
 }
 
-TEST(CpuConvolution, NarrowEqualsLibTorchs) {
+TEST(CpuConvolution, NarrowConvolutionEqualsLibTorchs) {
   for (const int64_t kernel : {1, 3, 5})
     for (const int64_t channels : {1, 2, 6}) {
       SCOPED_TRACE(testing::Message() << "kernel " << kernel << ", " << channels << " channels");
@@ -74,19 +75,20 @@ TEST(CpuConvolution, NarrowEqualsLibTorchs) {
     }
 }
 
-TEST(CpuConvolution, NarrowTakesImagesSmallerThanTheKernel) {
+TEST(CpuConvolution, NarrowConvolutionAcceptsImagesSmallerThanTheKernel) {
   expect_same([](const auto& leaf) { return narrow_convolution(leaf[0], leaf[1], leaf[2]); },
               [](const auto& leaf) { return torch::conv2d(leaf[0], leaf[1], leaf[2], 1, 2); },
               {{2, 3, 1, 2}, {1, 3, 5, 5}, {1}});
 }
 
-TEST(CpuConvolution, ChannelsLastPutsAPixelsChannelsSideBySide) {
+TEST(CpuConvolution, ChannelsLastMakesTheChannelsOfAPixelAdjacent) {
   for (const int64_t channels : {1, 3}) {
     const torch::Tensor images = standard_normal(Key(3), {2, channels, 4, 5}, kFloat32);
-    const torch::Tensor moved = channels_last(images);
-    EXPECT_TRUE(torch::equal(moved, images));
-    EXPECT_EQ(moved.strides(), (std::vector<int64_t>{20 * channels, 1, 5 * channels, channels}));
-    EXPECT_EQ(channels_last(moved).data_ptr(), moved.data_ptr()) << "copied for nothing";
+    const torch::Tensor converted = channels_last(images);
+    EXPECT_TRUE(torch::equal(converted, images));
+    EXPECT_EQ(converted.strides(),
+              (std::vector<int64_t>{20 * channels, 1, 5 * channels, channels}));
+    EXPECT_EQ(channels_last(converted).data_ptr(), converted.data_ptr()) << "no needless copy";
   }
 }
 

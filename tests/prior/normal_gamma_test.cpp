@@ -29,7 +29,7 @@ torch::Tensor gamma_draws(const Key& key, const torch::Tensor& shape) {
   return at::_standard_gamma(shape, key.generator());
 }
 
-/// log N(mu; m, 1/(s alpha)) + log Gamma(alpha; a, b), written out.
+/// log N(mu; m, 1/(s alpha)) + log Gamma(alpha; a, b), from the definition.
 torch::Tensor log_density(const NormalGamma& q, const torch::Tensor& mu,
                           const torch::Tensor& alpha) {
   return 0.5 * torch::log(q.s * alpha / (2 * std::numbers::pi)) -
@@ -64,7 +64,7 @@ std::vector<Pair> pairs() {
 TEST(NormalGamma, NaturalRoundTrip) {
   const NormalGamma q = random_posterior(Key(1), 20, 7).mean();
   const NormalGamma back = to_mean(to_natural(q));
-  // b comes back from a sum with s m^2 / 2, some 100 times larger: 1e-16 becomes 1e-14 at most.
+  // b is recovered from a sum with s m^2 / 2, about 100 times larger: 1e-16 becomes at most 1e-14.
   EXPECT_TRUE(close(back.m, q.m, 1e-13));
   EXPECT_TRUE(close(back.s, q.s, 1e-15));
   EXPECT_TRUE(close(back.a, q.a, 1e-13));
@@ -79,7 +79,7 @@ TEST(NormalGamma, MomentsAreTheGradientOfTheLogNormaliser) {
   for (torch::Tensor& parameter : parameters) parameter.requires_grad_();
   const auto gradient = torch::autograd::grad({log_normaliser(natural).sum()}, parameters);
   const NormalGammaMoments expected = moments(q);
-  // Two ways through float64 formulas with the cancellation of b.
+  // Two float64 computations, with cancellation in b.
   EXPECT_TRUE(close(gradient[0], expected.log_alpha, 1e-10, 1e-12));
   EXPECT_TRUE(close(gradient[1], expected.alpha, 1e-10));
   EXPECT_TRUE(close(gradient[2], expected.alpha_mu, 1e-10));
@@ -97,7 +97,7 @@ TEST(NormalGamma, NaturalFormIsTheSameDensity) {
   EXPECT_TRUE(close(exponential, log_density(q, mu, alpha), 1e-12, 1e-12));
 }
 
-TEST(NormalGamma, DivergenceFromItselfIsZeroAndElsePositive) {
+TEST(NormalGamma, DivergenceFromItselfIsZeroAndFromOthersPositive) {
   const NormalGamma q = random_posterior(Key(5), 10, 4).mean();
   const NormalGamma p = random_posterior(Key(6), 10, 4).mean();
   // Sums of terms up to about 50 that cancel.
@@ -109,12 +109,12 @@ TEST(NormalGamma, DivergenceIsTheMeanLogRatioOfDraws) {
   uint64_t number = 10;
   for (const auto& [q, p] : pairs()) {
     const Estimate sampled = sampled_kl(Key(number++), q, p);
-    // Five standard errors of the mean: a right formula fails once in a million keys.
+    // Five standard errors of the mean: a correct formula fails for one key in a million.
     EXPECT_NEAR(kl_divergence(q, p).item<double>(), sampled.mean, 5 * sampled.error);
   }
 }
 
-TEST(NormalGamma, ThePrintedDigammaIsNotTheDivergence) {
+TEST(NormalGamma, ThePapersMisprintIsNotTheDivergence) {
   uint64_t number = 10;
   for (const auto& [q, p] : pairs()) {
     const Estimate sampled = sampled_kl(Key(number++), q, p);
@@ -150,8 +150,8 @@ NormalGamma one_component(double m, double s, double a, double b) {
   return {q.m.view({1, 1}), q.s.view({1, 1}), q.a.view({1, 1}), q.b.view({1, 1})};
 }
 
-/// Trapezoid sums of the density over z = m + sinh(u) with u from 0 to `last`, [steps + 1]: the
-/// probability that z lies between m and m + sinh(u). The substitution reaches far into the tails.
+/// The probability that z is between m and m + sinh(u), for u from 0 to `last`, [steps + 1], by the
+/// trapezoidal rule. The substitution reaches far into the tails.
 struct Quadrature {
   torch::Tensor distance, probability;
 };
@@ -166,7 +166,7 @@ Quadrature integrate(const NormalGamma& q, double last, int64_t steps) {
   return {distance, torch::cat({torch::zeros({1}, kFloat64), pieces.cumsum(0)})};
 }
 
-/// P(z <= x) for ascending x, by symmetry from the quadrature of one side.
+/// P(z <= x) for ascending x, from the quadrature of one side by symmetry.
 std::vector<double> cumulative(const NormalGamma& q, const torch::Tensor& sorted) {
   const double last = std::asinh((sorted - q.m.item<double>()).abs().max().item<double>());
   const Quadrature table = integrate(q, last, 20'000);
@@ -186,7 +186,7 @@ std::vector<double> cumulative(const NormalGamma& q, const torch::Tensor& sorted
 }
 
 TEST(StudentT, DensityIntegratesToOne) {
-  // From half a degree of freedom, whose tail beyond exp(80) still holds 1e-17, to nearly a Normal.
+  // From half a degree of freedom, where the tail beyond exp(80) has 1e-17, to nearly a Normal.
   for (const double a : {0.25, 0.5, 1.5, 10.0, 400.0}) {
     const NormalGamma q = one_component(-0.7, 2.0, a, 1.3 * a);
     EXPECT_NEAR(2 * integrate(q, 90, 40'000).probability[-1].item<double>(), 1.0, 1e-6) << a;
@@ -221,8 +221,8 @@ TEST(StudentT, DrawsFollowTheDensity) {
       distance = std::max({distance, std::abs(expected[static_cast<size_t>(n)] - below),
                            std::abs(expected[static_cast<size_t>(n)] - below - 1.0 / count)});
     }
-    // Kolmogorov-Smirnov: right draws exceed 2.2 / sqrt(n) once in 8000 keys; the scale taken for
-    // its square would be off by 0.07, three times that.
+    // Kolmogorov-Smirnov: correct draws exceed 2.2 / sqrt(n) for one key in 8000; using the squared
+    // scale as the scale would give 0.07, three times that.
     EXPECT_LT(distance * std::sqrt(count), 2.2) << "2a = " << 2 * a;
   }
 }
@@ -234,7 +234,7 @@ TEST(StudentT, DrawsOfAComponentWithoutDataAreFiniteAndHeavyTailed) {
       student_t_sample(Key(41), {rows(0), rows(1), rows(0.01), rows(0.01)}).view({-1});
   ASSERT_TRUE(torch::isfinite(z).all().item<bool>());
   const NormalGamma q = one_component(0, 1, 0.01, 0.01);
-  // Three draws in four lie beyond 1e6, where the sampler's floor on the Gamma draw gathers them.
+  // Three draws in four are beyond 1e6, where the sampler's floor on the Gamma draw puts them.
   for (const double limit : {1.0, 100.0, 1000.0}) {
     const double expected =
         2 * integrate(q, std::asinh(limit), 20'000).probability[-1].item<double>();

@@ -1,4 +1,4 @@
-// Mixtures without doubt are plain mixtures of Gaussians, in the bound and in the predictive alike.
+// Point-mass posteriors are plain mixtures of Gaussians, in the bound and in the predictive.
 #include "facet/prior/point_mass.h"
 
 #include <cmath>
@@ -13,12 +13,12 @@
 namespace facet {
 namespace {
 
-struct Plain {
+struct PlainMixture {
   torch::Tensor mean = normal64(Key(1), {5, 7}), variance = normal64(Key(2), {5, 7}).exp(),
                 weights = torch::softmax(normal64(Key(3), {5}), 0);
 
   FactorPosterior posterior() const { return point_mass_posterior(mean, variance, weights); }
-  /// log N(z; component k), [B, K], term by term.
+  /// log N(z; component k), [B, K], from the definition.
   torch::Tensor log_normal(const torch::Tensor& z) const {
     const torch::Tensor offset = z.unsqueeze(1) - mean;
     return -0.5 *
@@ -26,11 +26,12 @@ struct Plain {
   }
 };
 
-TEST(Certain, TheBoundIsThatOfAPlainMixture) {
-  const Plain plain;
+TEST(PointMass, TheBoundIsThatOfAPlainMixture) {
+  const PlainMixture plain;
   const BlockEncoding block = random_block(Key(4), 6, 7);
   const FactorTerms terms = factor_terms(block, plain.posterior(), {});
-  // E_q[log N(z; k)] of a Gaussian q: the density at its mean, less its variance in units of k's.
+  // E_q[log N(z; k)] of a Gaussian q: the log density at its mean, minus half the sum of the ratios
+  // of variances.
   const torch::Tensor expected =
       plain.log_normal(block.mean) - 0.5 * block.variance.matmul(plain.variance.reciprocal().t());
   const torch::Tensor gamma = torch::softmax(expected + torch::log(plain.weights), 1);
@@ -41,14 +42,14 @@ TEST(Certain, TheBoundIsThatOfAPlainMixture) {
   EXPECT_TRUE(close(terms.kl_r, (gamma * torch::log(gamma / plain.weights)).sum(1), 0, 1e-4));
 }
 
-TEST(Certain, ThePredictiveIsGaussian) {
-  const Plain plain;
+TEST(PointMass, ThePredictiveIsGaussian) {
+  const PlainMixture plain;
   const torch::Tensor z = normal64(Key(5), {9, 7});
   EXPECT_TRUE(close(predictive_log_density(z, plain.posterior()),
                     torch::logsumexp(torch::log(plain.weights) + plain.log_normal(z), 1), 0, 1e-4));
 }
 
-TEST(Certain, ASingleComponentAtTheOriginIsTheStandardNormal) {
+TEST(PointMass, ASingleComponentAtTheOriginIsTheStandardNormal) {
   const BlockEncoding block = random_block(Key(6), 8, 4);
   const torch::Tensor zeros = torch::zeros({1, 4}, kFloat64);
   const FactorTerms terms = factor_terms(
@@ -59,7 +60,7 @@ TEST(Certain, ASingleComponentAtTheOriginIsTheStandardNormal) {
   EXPECT_TRUE(close(terms.kl_r, torch::zeros_like(kl), 0, 1e-9));
 }
 
-TEST(Certain, WithoutDoubtKeepsMeansVariancesAndWeightsAndIsIdempotent) {
+TEST(PointMass, ConversionKeepsMeansVariancesAndWeightsAndIsIdempotent) {
   const FactorPosterior posterior = random_posterior(Key(7), 4, 3);
   const FactorPosterior once = to_point_mass(posterior), twice = to_point_mass(once);
   const NormalGamma before = posterior.mean(), after = once.mean();

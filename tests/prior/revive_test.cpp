@@ -1,4 +1,4 @@
-// Tests of splitting heavy components for dead ones.
+// Dead components are revived by splitting heavy ones.
 #include "facet/prior/revive.h"
 
 #include <cmath>
@@ -13,37 +13,37 @@ namespace {
 const auto options = torch::TensorOptions().dtype(kFloat64);
 constexpr int64_t components = 4, dimensions = 3;
 
-/// Components 0 and 1 hold these many images, at +2 and -2 with a variance of 0.25; the others
-/// none.
+/// Components 0 and 1 have `first` and `second` images, at +2 and -2 with a variance of 0.25; the
+/// others have none.
 FactorPosterior posterior_of(double first, double second, const Hyperprior& prior) {
-  const torch::Tensor held = torch::tensor({first, second, 0.0, 0.0}, options);
-  const torch::Tensor spread = held.unsqueeze(1).expand({components, dimensions});
+  const torch::Tensor images = torch::tensor({first, second, 0.0, 0.0}, options);
+  const torch::Tensor spread = images.unsqueeze(1).expand({components, dimensions});
   const torch::Tensor m =
       torch::tensor({2.0, -2.0, 0.0, 0.0}, options).unsqueeze(1).expand({components, dimensions});
   const torch::Tensor a = prior.a0 + 0.5 * spread;
-  return FactorPosterior::from_mean({m, prior.s0 + spread, a, 0.25 * a}, prior.c0 + held);
+  return FactorPosterior::from_mean({m, prior.s0 + spread, a, 0.25 * a}, prior.c0 + images);
 }
 
 TEST(Revive, HalvesTheHeaviestComponents) {
   const Hyperprior prior;
   FactorPosterior posterior = posterior_of(600, 400, prior);
   EXPECT_EQ(revive_dead_components(Key(1), posterior, prior), 2);
-  const torch::Tensor held = posterior.counts - prior.c0;
+  const torch::Tensor images = posterior.counts - prior.c0;
   const torch::Tensor expected = torch::tensor({300.0, 200.0, 300.0, 200.0}, options);
-  EXPECT_TRUE(torch::allclose(held, expected)) << held;
-  // All natural parameters are new, not the mean alone: as much evidence, the same variance.
+  EXPECT_TRUE(torch::allclose(images, expected)) << images;
+  // All natural parameters are set, not only the mean: half of the evidence, the same variance.
   const NormalGamma mean = posterior.mean();
   EXPECT_TRUE(torch::allclose(mean.s.select(1, 0) - prior.s0, expected));
   EXPECT_TRUE(torch::allclose(mean.a.select(1, 0) - prior.a0, 0.5 * expected));
   EXPECT_TRUE(torch::allclose(mean.b / mean.a, torch::full_like(mean.b, 0.25)));
-  // The halves of a component step apart around its old mean.
+  // The halves of a component lie on both sides of its old mean.
   EXPECT_TRUE(
       torch::allclose(0.5 * (mean.m[0] + mean.m[2]), torch::full({dimensions}, 2.0, options)));
   EXPECT_NEAR((mean.m[0] - mean.m[2]).norm().item<double>(), 2 * std::sqrt(0.25), 1e-9)
-      << "a deviation each over all dimensions together";
+      << "one stddev each, over all dimensions together";
 }
 
-TEST(Revive, LeavesAFactorAloneWhereAllLiveOrNoneIsHeavy) {
+TEST(Revive, DoesNothingIfAllAreAliveOrNoneIsHeavy) {
   const Hyperprior prior;
   FactorPosterior light = posterior_of(10, 5, prior);
   const torch::Tensor before = light.counts.clone();

@@ -1,4 +1,4 @@
-// Tests of the coordinates in which properties come apart.
+// Untangled coordinates separate independent properties, and every step towards them does its part.
 #include "facet/prior/untangle.h"
 
 #include <set>
@@ -20,7 +20,7 @@ struct Scene {
   torch::Tensor means;  ///< float64 [images, 2 * properties], mixed by a random linear map
 };
 
-/// Independent properties, each four clusters in a plane of its own, seen through a random map.
+/// Independent properties, each with four clusters in its own plane, mixed by a random linear map.
 Scene mixed_properties(const Key& key) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor truth =
@@ -50,17 +50,18 @@ std::vector<double> agreement(const torch::Tensor& block, const torch::Tensor& t
   return scores;
 }
 
-TEST(Untangle, GivesEachFactorAPropertyOfItsOwn) {
+TEST(Untangle, GivesEveryFactorADifferentProperty) {
   for (const uint64_t seed : {1, 2, 3}) {
     const Scene scene = mixed_properties(Key(seed));
     const Coordinates found =
         untangle(Key(seed), scene.means, {{2, values, {}}, {2, values, {}}, {2, values, {}}});
-    const torch::Tensor moved = (scene.means - found.centre).matmul(found.transform.t());
+    const torch::Tensor transformed = (scene.means - found.centre).matmul(found.transform.t());
     std::set<size_t> properties_found;
-    for (const torch::Tensor& block : moved.split(2, 1)) {
+    for (const torch::Tensor& block : transformed.split(2, 1)) {
       const auto scores = agreement(block, scene.truth);
       const auto best = std::max_element(scores.begin(), scores.end());
-      // Clusters lie ten deviations apart; k-means may still merge two of four, which leaves 0.8.
+      // Clusters are ten standard deviations apart; k-means may still merge two of four, giving
+      // 0.8.
       EXPECT_GT(*best, 0.75) << "seed " << seed;
       properties_found.insert(static_cast<size_t>(best - scores.begin()));
     }
@@ -82,28 +83,28 @@ TEST(Untangle, DoesNotScaleUpDirectionsWithoutInformation) {
   means.select(1, 2).mul_(1e-4);
   means.select(1, 4).mul_(1e-4);
   const Coordinates found = untangle(Key(3), means, {{3, 4, {}}, {2, 4, {}}});
-  // The rows of an orthogonal map of unit variances have length near one; inactive ones exactly.
+  // Active variances are near one already, so that rows have norm near one; inactive rows exactly.
   EXPECT_LT(found.transform.norm(2, 1).max().item<double>(), 1.2);
-  const torch::Tensor moved = (means - found.centre).matmul(found.transform.t());
-  EXPECT_EQ(moved.var(0).gt(0.5).sum().item<int64_t>(), 3);
+  const torch::Tensor transformed = (means - found.centre).matmul(found.transform.t());
+  EXPECT_EQ(transformed.var(0).gt(0.5).sum().item<int64_t>(), 3);
   EXPECT_TRUE(std::isfinite(torch::linalg_inv(found.transform).abs().max().item<double>()));
 }
 
-TEST(Untangle, GivesANamedFactorTheDirectionsThatTellItsValuesApart) {
+TEST(Untangle, GivesANamedFactorTheDirectionsThatDiscriminateItsValues) {
   const Scene scene = mixed_properties(Key(2));
-  // The third property names the first block; labels of one image in ten.
+  // The third property names the first block; one image in ten has a label.
   torch::Tensor labels = scene.truth.select(1, 2).clone();
   labels.slice(0, images / 10).fill_(-1);
   const Coordinates found =
       untangle(Key(2), scene.means, {{2, values, labels}, {2, values, {}}, {2, values, {}}});
-  const torch::Tensor moved = (scene.means - found.centre).matmul(found.transform.t());
-  const auto named = agreement(moved.narrow(1, 0, 2), scene.truth);
+  const torch::Tensor transformed = (scene.means - found.centre).matmul(found.transform.t());
+  const auto named = agreement(transformed.narrow(1, 0, 2), scene.truth);
   EXPECT_GT(named[2], 0.75);
   for (const int64_t start : {2, 4})
-    EXPECT_LT(agreement(moved.narrow(1, start, 2), scene.truth)[2], 0.05);
+    EXPECT_LT(agreement(transformed.narrow(1, start, 2), scene.truth)[2], 0.05);
 }
 
-TEST(Untangle, TakesMoreValuesThanThereAreActiveDirections) {
+TEST(Untangle, AcceptsMoreValuesThanActiveDirections) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor means = standard_normal(Key(6), {images, 5}, options);
   means.narrow(1, 2, 3).mul_(1e-4);  // two of five are active
@@ -113,7 +114,7 @@ TEST(Untangle, TakesMoreValuesThanThereAreActiveDirections) {
   EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 5);
 }
 
-TEST(Untangle, APropertyWithOneValueSeenTakesNoDirection) {
+TEST(Untangle, APropertyWithOneKnownValueGetsNoDirection) {
   const Scene scene = mixed_properties(Key(2));
   torch::Tensor labels = torch::full({images}, -1, kInt64);
   labels.narrow(0, 0, 10).fill_(1);
@@ -121,8 +122,8 @@ TEST(Untangle, APropertyWithOneValueSeenTakesNoDirection) {
   EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 6);
 }
 
-/// Columns of unit variance: a coin toss blurred, rare events, and noise, turned by a rotation.
-torch::Tensor turned_columns(const torch::Tensor& rotation) {
+/// Columns of unit variance, rotated: a coin toss with noise, rare events, and noise.
+torch::Tensor rotated_columns(const torch::Tensor& rotation) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor noise = standard_normal(Key(8), {images, 3}, options);
   const torch::Tensor coin = uniform(Key(9), {images}, options).gt(0.5).to(kFloat64) * 2 - 1;
@@ -136,22 +137,22 @@ torch::Tensor turned_columns(const torch::Tensor& rotation) {
 TEST(Untangle, PrefersClustersToRareEvents) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor skew = standard_normal(Key(11), {3, 3}, options);
-  const torch::Tensor turned = turned_columns(torch::matrix_exp(skew - skew.t()));
-  const torch::Tensor found = turned.matmul(clustered_rotation(turned).t());
+  const torch::Tensor rotated = rotated_columns(torch::matrix_exp(skew - skew.t()));
+  const torch::Tensor found = rotated.matmul(clustered_rotation(rotated).t());
   const torch::Tensor fourth = found.pow(4).mean(0);
-  // Two blurred points have a fourth moment near 1, a bell 3, rare events more.
+  // Two narrow clusters have a fourth moment near 1, a Gaussian 3, rare events more.
   EXPECT_LT(fourth.min().item<double>(), 1.3);
 }
 
-TEST(Untangle, TurnsClustersIntoTheBlockThatHasAMixture) {
+TEST(Untangle, RotatesClustersIntoTheBlockWithAMixture) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   torch::Tensor skew = torch::zeros({3, 3}, options);
-  skew[0][2] = 0.5;  // half a radian: part of the coin toss lies in the last column
-  const torch::Tensor turned = turned_columns(torch::matrix_exp(skew - skew.t()));
-  const torch::Tensor rotation = mixture_rotation(Key(12), turned, {1}, {2});
+  skew[0][2] = 0.5;  // half a radian: part of the coin toss is in the last column
+  const torch::Tensor rotated = rotated_columns(torch::matrix_exp(skew - skew.t()));
+  const torch::Tensor rotation = mixture_rotation(Key(12), rotated, {1}, {2});
   EXPECT_TRUE(torch::allclose(rotation.matmul(rotation.t()), torch::eye(3, options), 1e-9, 1e-9));
-  EXPECT_GT(turned.select(1, 0).pow(4).mean().item<double>(), 1.5);
-  EXPECT_LT(turned.matmul(rotation.t()).select(1, 0).pow(4).mean().item<double>(), 1.3);
+  EXPECT_GT(rotated.select(1, 0).pow(4).mean().item<double>(), 1.5);
+  EXPECT_LT(rotated.matmul(rotation.t()).select(1, 0).pow(4).mean().item<double>(), 1.3);
 }
 
 TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
@@ -159,14 +160,15 @@ TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
   torch::Tensor values_of_columns = standard_normal(Key(4), {images, 3}, options);
   values_of_columns.select(1, 2).copy_(values_of_columns.select(1, 0).exp());
   const torch::Tensor dependence = pairwise_dependence(values_of_columns, 10);
-  // A monotone copy shares its bin: log 10 nats. Independent columns: a bias of (9 * 9) / (2 N).
+  // A monotone function of a column has the same bins: log 10 nats. Independent columns have a bias
+  // of (9 * 9) / (2 N).
   EXPECT_NEAR(dependence[0][2].item<double>(), std::log(10.0), 1e-6);
   EXPECT_NEAR(dependence[0][1].item<double>(), 81.0 / (2.0 * images), 0.01);
   EXPECT_EQ(dependence[1][1].item<double>(), 0.0);
   EXPECT_TRUE(torch::allclose(dependence, dependence.t()));
 }
 
-TEST(Untangle, GroupsTheDimensionsThatDependOnEachOther) {
+TEST(Untangle, GroupsDimensionsThatDependOnEachOther) {
   // 0-3-5 and 1-4 belong together; 2 is alone.
   torch::Tensor dependence = torch::zeros({6, 6}, kFloat64);
   const auto tie = [&](int64_t a, int64_t b, double strength) {

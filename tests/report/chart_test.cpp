@@ -119,6 +119,35 @@ TEST(Chart, FewPointsShowAsDots) {
   EXPECT_EQ(count(chart_svg(chart), "<circle"), 0u);
 }
 
+TEST(Chart, APointBetweenGapsIsADotAlsoInALongLine) {
+  Chart chart{.title = "t", .lines = {{"a", {}}}};
+  for (int i = 0; i < 40; ++i)
+    chart.lines[0].points.push_back({double(i), i == 20 || i == 22 ? nan : 1.0});
+  EXPECT_EQ(count(chart_svg(chart), "<circle"), 1u);
+}
+
+TEST(Chart, ABandIsAnAreaAndInterruptedWithItsLine) {
+  const Chart chart{
+      .title = "t",
+      .lines = {{"a", {{0, 1, 0, 2}, {1, 2, 1, 3}, {2, nan}, {3, 1, 0, 2}, {4, 5, 4, 6}}}}};
+  const std::string svg = chart_svg(chart);
+  EXPECT_EQ(count(svg, "class=\"band\""), 2u) << svg;
+  const Chart bare{.title = "t", .lines = {{"a", {{0, 1}, {1, 2}}}}};
+  EXPECT_EQ(count(chart_svg(bare), "class=\"band\""), 0u);
+}
+
+TEST(Chart, NamedTicksReplaceRoundNumbers) {
+  const Chart chart{.title = "t",
+                    .lines = {{"a", {{0, 10}, {1, 20}}}},
+                    .x_ticks = {{0, "none"}, {1, "größe"}},
+                    .x_title = "binarize"};
+  const std::string svg = chart_svg(chart);
+  for (const char* text : {">none<", ">größe<", ">binarize<"})
+    EXPECT_EQ(count(svg, text), 1u) << text;
+  EXPECT_EQ(count(svg, ">0.5<"), 0u);
+  EXPECT_NE(svg.find("<desc>a: from 10 at none to 20 at größe</desc>"), std::string::npos) << svg;
+}
+
 TEST(Chart, ManyLinesDifferInColourOrDash) {
   Chart chart{.title = "t", .lines = {}};
   for (int i = 0; i < 24; ++i)
@@ -136,6 +165,9 @@ TEST(Chart, IsWellFormedForHostileNamesAndOddValues) {
       {.title = "nothing", .lines = {}},
       {.title = "one point", .lines = {{"a", {{3, 7}}}}},
       {.title = "no number", .lines = {{"a", {{3, nan}}}}},
+      {.title = "no place", .lines = {{"a", {{nan, 3}, {1, 2}}}}},
+      {.title = "odd bands", .lines = {{"a", {{0, 3, nan, 4}, {1, 2, 1, 1e308}, {2, 2, 1, 3}}}}},
+      {.title = "ticks", .lines = {{"a", {{3, 7}}}}, .x_ticks = {{3, name}}, .x_title = name},
       {.title = "constant", .lines = {{"a", {{0, 0}, {1, 0}}}}, .from_zero = true},
       {.title = "huge", .lines = {{"a", {{0, -1e308}, {1, 1e308}}}}}};
   for (const Chart& chart : charts) {

@@ -1,7 +1,5 @@
+// Grids: cells in reading order on white, text beside them in its own room and in any language.
 #include "facet/report/picture.h"
-
-#include <algorithm>
-#include <set>
 
 #include <gtest/gtest.h>
 
@@ -29,79 +27,6 @@ int64_t ink(const Image& image, int64_t top, int64_t bottom, int64_t left, int64
   for (int64_t row = top; row < bottom; ++row)
     for (int64_t column = left; column < right; ++column) count += dark(image, row, column);
   return count;
-}
-
-std::vector<uint8_t> glyph(char c) {
-  Image image = Image::filled(1, kTextHeight, 8, 255);
-  draw_text(image, 0, 0, std::string(1, c));
-  return image.pixels;
-}
-
-TEST(Font, EveryPrintableCharacterLooksDifferent) {
-  std::set<std::vector<uint8_t>> seen;
-  for (char c = ' '; c <= '~'; ++c) EXPECT_TRUE(seen.insert(glyph(c)).second) << c;
-}
-
-TEST(Font, OnlyDescendersGoBelowTheBaseLine) {
-  for (char c = '!'; c <= '~'; ++c) {
-    const auto pixels = glyph(c);
-    const bool below = std::any_of(pixels.begin() + kCapitalHeight * 8, pixels.end(),
-                                   [](int v) { return v < 255; });
-    EXPECT_EQ(below, std::string("gjpqy,;_|").find(c) != std::string::npos) << c;
-  }
-}
-
-TEST(Font, WidthIsWhereTheInkEnds) {
-  for (const std::string text : {"Il1", "mgypq", "k = 17", "W"}) {
-    Image image = Image::filled(3, 30, 200, 255);
-    draw_text(image, 0, 0, text, 2);
-    const int64_t width = text_width(text, 2);
-    EXPECT_GT(ink(image, 0, 30, width - 2, width), 0) << text;
-    EXPECT_EQ(ink(image, 0, 30, width, 200), 0) << text;
-    EXPECT_EQ(width, 2 * text_width(text)) << text;
-  }
-  EXPECT_EQ(text_width(""), 0);
-}
-
-TEST(Font, DigitsAreEquallyWideSoThatNumbersAlign) {
-  for (char digit = '0'; digit <= '9'; ++digit)
-    EXPECT_EQ(text_width(std::string(1, digit)), text_width("0")) << digit;
-}
-
-TEST(Font, ACharacterOutsideOfAsciiIsOneBox) {
-  EXPECT_EQ(text_width("\xc3\xa9"), text_width("\x7f"));
-  EXPECT_EQ(text_width("\xe2\x82\xac"), text_width("\x7f"));
-}
-
-TEST(Font, TextOutsideOfTheImageIsLeftOut) {
-  Image image = Image::filled(3, 5, 5, 255);
-  draw_text(image, -3, -12, "Half hidden", 3);  // the right stem of the H is left
-  EXPECT_GT(ink(image, 0, 5, 0, 5), 0);
-}
-
-TEST(Font, ShortenedTextFitsAndSaysSo) {
-  EXPECT_EQ(shorten_text("short", 100), "short");
-  EXPECT_EQ(shorten_text("short", text_width("short")), "short");
-  const std::string text = "a rather long caption";
-  for (int64_t width = 0; width < text_width(text); ++width) {
-    const std::string shown = shorten_text(text, width);
-    EXPECT_LE(text_width(shown), width);
-    if (shown.empty()) {
-      EXPECT_LT(width, text_width("..."));
-      continue;
-    }
-    EXPECT_TRUE(shown.ends_with("...")) << shown;
-    EXPECT_TRUE(text.starts_with(shown.substr(0, shown.size() - 3))) << shown;
-  }
-}
-
-TEST(Font, ShorteningNeverSplitsACharacter) {
-  const std::string accents = "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9";
-  for (int64_t width = 0; width < 40; ++width) {
-    std::string shown = shorten_text(accents, width);
-    if (shown.ends_with("...")) shown.resize(shown.size() - 3);
-    EXPECT_EQ(shown.size() % 2, 0u);
-  }
 }
 
 TEST(Grid, CellsAreLaidOutInReadingOrderOnWhite) {
@@ -161,7 +86,7 @@ TEST(Grid, TextStandsWhereItBelongsAndLeavesTheImagesAlone) {
   EXPECT_GT(ink(columns, 0, columns.height - plain.height, columns.width / 2, columns.width), 0);
   EXPECT_EQ(ink(columns, columns.height - plain.height, columns.height, 0, columns.width), 0);
 
-  const Image captions = only({.captions = {"a", "", "", "d"}});
+  const Image captions = only({.captions = {"H", "", "", "H"}});
   const int64_t middle = captions.height / 2;
   EXPECT_EQ(ink(captions, 0, 46, 0, captions.width), 0);
   EXPECT_GT(ink(captions, 46, middle, 0, captions.width / 2), 0);
@@ -184,11 +109,47 @@ TEST(Grid, ALongTitleWidensThePicture) {
 }
 
 TEST(Grid, TextScaleMagnifiesTheText) {
-  const auto white = std::vector<Image>(1, Image::filled(3, 40, 80, 255));
-  const Image small = draw_grid(white, {.captions = {"caption"}});
-  const Image large = draw_grid(white, {.text_scale = 2, .captions = {"caption"}});
-  EXPECT_EQ(ink(large, 0, large.height, 0, large.width),
-            4 * ink(small, 0, small.height, 0, small.width));
+  const auto white = std::vector<Image>(1, Image::filled(3, 40, 160, 255));
+  const auto inked_rows = [&](int64_t text_scale) {
+    const Image grid = draw_grid(white, {.text_scale = text_scale, .captions = {"HHH"}});
+    int64_t rows = 0;
+    for (int64_t row = 0; row < grid.height; ++row)
+      rows += ink(grid, row, row + 1, 0, grid.width) > 0;
+    return rows;
+  };
+  for (int64_t scale = 1; scale <= 3; ++scale)
+    EXPECT_NEAR(static_cast<double>(inked_rows(scale)),
+                static_cast<double>(text_metrics(scale * kTextSize).capital), 1)
+        << "hinting may take or give a row";
+}
+
+TEST(Grid, TheTitleIsAsLargeAsFitsUpToHalfAsLargeAgain) {
+  const auto rows_of_title = [](int64_t width) {
+    const auto white = std::vector<Image>(1, Image::filled(3, 40, width, 255));
+    return draw_grid(white, {.title = "a title of some length"}).height -
+           draw_grid(white, {.captions = {""}}).height;
+  };
+  EXPECT_GT(rows_of_title(400), rows_of_title(100));
+}
+
+TEST(Grid, LabelsOfLowRowsDoNotTouch) {
+  const std::vector<Image> low(3, Image::filled(3, 4, 40, 255));
+  const Image grid = draw_grid(low, {.columns = 1, .row_labels = {"H", "H", "H"}});
+  int64_t lines = 0;
+  for (int64_t row = 1; row < grid.height; ++row)
+    lines +=
+        ink(grid, row, row + 1, 0, grid.width) > 0 && ink(grid, row - 1, row, 0, grid.width) == 0;
+  EXPECT_EQ(lines, 3);
+}
+
+TEST(Grid, TextOfAnyLanguageAndBytesThatAreNoneAreDrawn) {
+  const auto white = std::vector<Image>(4, Image::filled(3, 30, 80, 255));
+  const Image grid = draw_grid(white, {.columns = 2,
+                                       .title = "größe → α",
+                                       .row_labels = {"größe", "\xff\xfe\xc3"},
+                                       .column_labels = {"Привет", "漢字"},
+                                       .captions = {"ö", "\xe2\x82", "", "é"}});
+  EXPECT_GT(ink(grid, 0, grid.height, 0, grid.width), 0);
 }
 
 TEST(Grid, WhatDoesNotFitTogetherIsAnError) {

@@ -6,15 +6,18 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/error.h"
+
 namespace facet {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-Plot plot_of(const std::vector<PlotLine>& lines) {
-  return {.x_title = "components",
-          .ticks = {{0, "1"}, {1, "2"}, {2, "4"}},
-          .panels = {{.title = "ELBO", .lines = lines}}};
+ChartSheet sheet_of(const std::vector<ChartLine>& lines) {
+  return {.charts = {{.title = "ELBO",
+                      .lines = lines,
+                      .x_ticks = {{0, "1"}, {1, "2"}, {2, "4"}},
+                      .x_title = "components"}}};
 }
 
 /// Whether a pixel is the blue of the first line (#0072b2), as far as it covers the pixel.
@@ -32,8 +35,7 @@ double blue_row(const Image& image, int64_t first, int64_t last) {
 }
 
 TEST(Plot, HigherValuesStandHigher) {
-  const Image image = draw_plot(
-      plot_of({{"line", {{0, -100, -100, -100}, {1, -95, -95, -95}, {2, -90, -90, -90}}}}));
+  const Image image = draw_plot(sheet_of({{"line", {{0, -100}, {1, -95}, {2, -90}}}}));
   EXPECT_EQ(image.channels, 3);
   const int64_t third = image.width / 3;
   const double left = blue_row(image, 0, third), middle = blue_row(image, third, 2 * third),
@@ -45,7 +47,7 @@ TEST(Plot, HigherValuesStandHigher) {
 }
 
 TEST(Plot, ABandIsALighterShadeOfItsLine) {
-  const Image image = draw_plot(plot_of({{"line", {{0, 5, 2, 8}, {2, 5, 2, 8}}}}));
+  const Image image = draw_plot(sheet_of({{"line", {{0, 5, 2, 8}, {2, 5, 2, 8}}}}));
   int64_t shaded = 0;
   for (int64_t row = 0; row < image.height; ++row) {
     const int64_t column = image.width / 3;
@@ -56,29 +58,46 @@ TEST(Plot, ABandIsALighterShadeOfItsLine) {
 }
 
 TEST(Plot, AGapStaysWhite) {
-  const Image image =
-      draw_plot(plot_of({{"line", {{0, 1, 1, 1}, {1, nan, nan, nan}, {2, 1, 1, 1}}}}));
+  const Image image = draw_plot(sheet_of({{"line", {{0, 1}, {1, nan}, {2, 1}}}}));
   EXPECT_GT(blue_row(image, 0, image.width / 3), 0);
   EXPECT_EQ(blue_row(image, image.width / 2 - 30, image.width / 2 + 30), -1);
 }
 
-TEST(Plot, PanelsStandTwoInARowWithTheLegendBelow) {
-  Plot plot = plot_of({{"a", {{0, 1, 1, 1}}}, {"b", {{1, 2, 2, 2}}}});
-  const Image one = draw_plot(plot);
-  plot.panels.resize(3, plot.panels.front());
-  const Image three = draw_plot(plot);
+TEST(Plot, ChartsStandTwoInARowWithTheLegendBelow) {
+  ChartSheet sheet = sheet_of({{"a", {{0, 1}}}, {"b", {{1, 2}}}});
+  const Image one = draw_plot(sheet);
+  sheet.charts.resize(3, sheet.charts.front());
+  const Image three = draw_plot(sheet);
   EXPECT_EQ(three.width, 2 * one.width);
   EXPECT_EQ(three.height, 2 * one.height);
-  plot.legend = {"a", "b"};
-  EXPECT_GT(draw_plot(plot).height, three.height);
+  sheet.legend = {"a", "b"};
+  const Image named = draw_plot(sheet);
+  EXPECT_GT(named.height, three.height);
+  sheet.legend = {std::string(200, 'a'), std::string(200, 'b')};
+  EXPECT_GT(draw_plot(sheet).height, named.height) << "names too long to stand side by side";
+  EXPECT_EQ(draw_plot(sheet).width, named.width);
+}
+
+TEST(Plot, SpansAreMarkedAndNamed) {
+  const auto ink = [](const Image& image) {
+    int64_t count = 0;
+    for (const uint8_t value : image.pixels) count += value < 200;
+    return count;
+  };
+  Chart chart{.title = "ELBO", .lines = {{"line", {{0, 1}, {10, 2}}}}};
+  const Image plain = draw_plot({.charts = {chart}});
+  chart.spans = {{"pretrain", 0, 5}, {"joint", 5, 10}};
+  EXPECT_GT(ink(draw_plot({.charts = {chart}})), ink(plain) + 100);
 }
 
 TEST(Plot, OddValuesDoNoHarm) {
   const double huge = std::numeric_limits<double>::infinity();
-  for (const PlotPoint& point :
-       {PlotPoint{0, nan, nan, nan}, PlotPoint{0, huge, huge, huge}, PlotPoint{0, 0, 0, 0}})
-    EXPECT_GT(draw_plot(plot_of({{"line", {point}}})).pixels.size(), 0u);
-  EXPECT_GT(draw_plot({.panels = {{.title = "nothing"}}}).pixels.size(), 0u);
+  for (const ChartPoint& point :
+       {ChartPoint{0, nan}, ChartPoint{0, huge, huge, huge}, ChartPoint{0, 0, 0, 0},
+        ChartPoint{0, 1, nan, 2}, ChartPoint{nan, 1}, ChartPoint{0, 1e308, -1e308, 1e308}})
+    EXPECT_GT(draw_plot(sheet_of({{"line", {point}}})).pixels.size(), 0u);
+  EXPECT_GT(draw_plot({.charts = {{.title = "nothing"}}}).pixels.size(), 0u);
+  EXPECT_THROW(draw_plot({}), Error);
 }
 
 }  // namespace

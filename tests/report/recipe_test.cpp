@@ -1,5 +1,5 @@
-// Recipes of latent vectors: the plain one is ancestral sampling, every setting changes its factor
-// alone, and what a recipe is written as makes it again.
+// Recipes of latent vectors: the plain one is ancestral sampling, every setting changes only its
+// factor, and the options written for a recipe give it again.
 #include "facet/model/recipe.h"
 
 #include <gtest/gtest.h>
@@ -24,15 +24,15 @@ FactorialMixture two_factors() {
   return prior;
 }
 
-/// After a change of the factor hair nothing else may differ.
-void expect_hair_alone(const FactorialMixture& prior, const Recipe& changed) {
+/// The changed recipe may change the block of the factor hair and no other.
+void expect_only_hair_changes(const FactorialMixture& prior, const Recipe& changed) {
   const torch::Tensor before = draw_recipe(prior, plain_recipe(prior, 9), 20).z;
   const torch::Tensor after = draw_recipe(prior, changed, 20).z;
   EXPECT_TRUE(after.narrow(1, 0, 2).equal(before.narrow(1, 0, 2)));
   EXPECT_FALSE(after.narrow(1, 2, 3).equal(before.narrow(1, 2, 3)));
 }
 
-TEST(Recipe, ThePlainOneIsAncestralSampling) {
+TEST(Recipe, ThePlainRecipeIsAncestralSampling) {
   const FactorialMixture prior = two_factors();
   const LatentSample drawn = draw_recipe(prior, plain_recipe(prior, 9), 50);
   const LatentSample sampled = sample_latents(Key(9).fold("samples"), prior, 50);
@@ -40,16 +40,16 @@ TEST(Recipe, ThePlainOneIsAncestralSampling) {
   EXPECT_TRUE(drawn.components.equal(sampled.components));
 }
 
-TEST(Recipe, SettingsChangeTheirFactorAlone) {
+TEST(Recipe, SettingsChangeOnlyTheirFactor) {
   const FactorialMixture prior = two_factors();
   Recipe redrawn = plain_recipe(prior, 9), cooled = redrawn, moved = redrawn;
   set_recipe_seed(prior, redrawn, "hair=3");
   set_recipe_temperature(prior, cooled, "hair=0.5");
   add_recipe_offset(prior, moved, "hair:1=-0.5");
-  for (const Recipe& changed : {redrawn, cooled, moved}) expect_hair_alone(prior, changed);
+  for (const Recipe& changed : {redrawn, cooled, moved}) expect_only_hair_changes(prior, changed);
 }
 
-TEST(Recipe, IsWrittenAsTheOptionsThatMakeIt) {
+TEST(Recipe, IsWrittenAsTheOptionsThatGiveIt) {
   const FactorialMixture prior = two_factors();
   Recipe recipe = plain_recipe(prior, 9);
   EXPECT_EQ(recipe_options(prior, recipe, 9), "");
@@ -64,21 +64,21 @@ TEST(Recipe, IsWrittenAsTheOptionsThatMakeIt) {
             " --redraw hair=18446744073709551615 --offset hair:2=1.5");
 }
 
-TEST(Recipe, RefusesSettingsThatCannotBe) {
+TEST(Recipe, RefusesInvalidSettings) {
   const FactorialMixture prior = two_factors();
   Recipe recipe = plain_recipe(prior, 1);
-  const auto expect_complaint = [&](auto set, const std::string& setting, const char* part) {
-    const std::string said = message([&] { set(prior, recipe, setting); });
-    EXPECT_NE(said.find(part), std::string::npos) << said;
+  const auto expect_refusal = [&](auto set, const std::string& setting, const char* part) {
+    const std::string text = message([&] { set(prior, recipe, setting); });
+    EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  expect_complaint(set_recipe_seed, "hair", "no '='");
-  expect_complaint(set_recipe_seed, "hiar=1", "did you mean 'hair'");
-  expect_complaint(set_recipe_seed, "hair=-1", "'-1'");
-  expect_complaint(set_recipe_temperature, "nan", "from 0 to 2");
-  expect_complaint(set_recipe_temperature, "hair=3", "from 0 to 2");
-  expect_complaint(add_recipe_offset, "hair=1", "no ':'");
-  expect_complaint(add_recipe_offset, "hair:3=1", "from 0 to 2");
-  expect_complaint(add_recipe_offset, "hair:0=4.5", "from -4 to 4");
+  expect_refusal(set_recipe_seed, "hair", "no '='");
+  expect_refusal(set_recipe_seed, "hiar=1", "did you mean 'hair'");
+  expect_refusal(set_recipe_seed, "hair=-1", "'-1'");
+  expect_refusal(set_recipe_temperature, "nan", "from 0 to 2");
+  expect_refusal(set_recipe_temperature, "hair=3", "from 0 to 2");
+  expect_refusal(add_recipe_offset, "hair=1", "no ':'");
+  expect_refusal(add_recipe_offset, "hair:3=1", "from 0 to 2");
+  expect_refusal(add_recipe_offset, "hair:0=4.5", "from -4 to 4");
   recipe[1].component = 5;
   EXPECT_NE(message([&] { draw_recipe(prior, recipe, 1); }).find("component 5"), std::string::npos);
 }

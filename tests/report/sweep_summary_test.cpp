@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -37,6 +38,8 @@ std::vector<RunOutcome> finished(const SweepPlan& plan) {
     outcomes[i] = {RunState::finished, 1.5, evaluation(-100 - static_cast<double>(i), 7), "", {}};
   return outcomes;
 }
+
+Chart first_chart(const SweepPlan& plan) { return sweep_plot(plan, finished(plan)).charts.front(); }
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
@@ -94,37 +97,38 @@ TEST(SweepSummary, TableAndCsvHaveALineForEveryRunFinishedOrNot) {
 
 TEST(SweepSummary, PowersOfTwoAreShownOnALogarithmicAxis) {
   const SweepPlan plan = plan_of({"train.batch_size=64,8,16"});
-  const Plot plot = sweep_plot(plan, finished(plan));
-  EXPECT_EQ(plot.x_title, "batch_size, log2 axis");
-  ASSERT_EQ(plot.ticks.size(), 3u);
-  EXPECT_EQ(plot.ticks[0].label, "8");
-  EXPECT_EQ(plot.ticks[0].x, 3);
-  EXPECT_EQ(plot.ticks[2].x, 6);
-  const auto& points = plot.panels.front().lines.front().points;
+  const ChartSheet sheet = sweep_plot(plan, finished(plan));
+  const Chart& chart = sheet.charts.front();
+  EXPECT_EQ(chart.x_title, "batch_size, log2 axis");
+  ASSERT_EQ(chart.x_ticks.size(), 3u);
+  EXPECT_EQ(chart.x_ticks[0].label, "8");
+  EXPECT_EQ(chart.x_ticks[0].x, 3);
+  EXPECT_EQ(chart.x_ticks[2].x, 6);
+  const auto& points = chart.lines.front().points;
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[2].y, -100) << "in the order of the axis, not of the runs";
-  EXPECT_TRUE(plot.legend.empty());
+  EXPECT_TRUE(sheet.legend.empty());
 }
 
 TEST(SweepSummary, OtherAxesAreEvenTextsOneByOneAndRatesLogarithmic) {
   const SweepPlan numbers = plan_of({"train.batch_size=10,20,30"});
-  EXPECT_EQ(sweep_plot(numbers, finished(numbers)).x_title, "batch_size");
+  EXPECT_EQ(first_chart(numbers).x_title, "batch_size");
   const SweepPlan texts = plan_of({"data.binarize=none,fixed"});
-  EXPECT_EQ(sweep_plot(texts, finished(texts)).ticks[1].x, 1);
+  EXPECT_EQ(first_chart(texts).x_ticks[1].x, 1);
   const SweepPlan rates = plan_of({"train.learning_rate.start=1e-5,1e-3"});
-  EXPECT_EQ(sweep_plot(rates, finished(rates)).x_title, "start, log axis");
+  EXPECT_EQ(first_chart(rates).x_title, "start, log axis");
 }
 
 TEST(SweepSummary, OtherOptionsBecomeLinesAndSeedsABand) {
   const SweepPlan plan = plan_of({"train.batch_size=8,16", "data.binarize=none,fixed", "seed=1,2"});
-  const Plot plot = sweep_plot(plan, finished(plan));
-  EXPECT_EQ(plot.legend, (std::vector<std::string>{"binarize none", "binarize fixed"}));
-  const PlotPoint& point = plot.panels.front().lines[1].points[0];  // -102 and -103
+  const ChartSheet sheet = sweep_plot(plan, finished(plan));
+  EXPECT_EQ(sheet.legend, (std::vector<std::string>{"binarize none", "binarize fixed"}));
+  const ChartPoint& point = sheet.charts.front().lines[1].points[0];  // -102 and -103
   EXPECT_EQ(point.y, -102.5);
   EXPECT_EQ(point.low, -103);
   EXPECT_EQ(point.high, -102);
   const SweepPlan seeds = plan_of({"seed=5,6,7"});
-  EXPECT_EQ(sweep_plot(seeds, finished(seeds)).panels.front().lines.front().points.size(), 3u);
+  EXPECT_EQ(first_chart(seeds).lines.front().points.size(), 3u);
 }
 
 TEST(SweepSummary, KnownOutcomesAreTheEvaluationsThatAreThere) {

@@ -1,5 +1,5 @@
-"""scripts/reproduce and scripts/results as they are used, on a few made-up 28x28 images: every row of such images runs
-to its end, leaves its small files, and its numbers reach the tables.
+"""scripts/reproduce and scripts/results on a few generated 28x28 images: every row on such images runs to the end, leaves
+its files, and its numbers reach the tables.
 
     reproduce_test.py PROGRAM
 """
@@ -24,7 +24,7 @@ SCALE = "0.00001"  # one or two steps of every phase
 
 
 def load(name):
-    """A script as a module."""
+    """A script loaded as a module."""
     sys.dont_write_bytecode = True
     loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -40,7 +40,7 @@ def script(*words):
 
 
 def write_idx(path, count, source):
-    """Bars of random length, as an idx3 file of zeros and ones; and their lengths modulo ten as labels."""
+    """Bars of random length as an idx3 file of zeros and ones, with their lengths modulo ten as labels."""
     images, labels = bytearray(), bytearray()
     for _ in range(count):
         length = source.randrange(5, 28)
@@ -117,7 +117,7 @@ class Reproduce(unittest.TestCase):
         two = json.loads((results / "mnist-curve/curve/components-2/eval.json").read_text())
         self.assertIn(f"| our recipe, 40,000 steps | 2 | 1 | {two['elbo']:.2f} |", text)
 
-    def test_a_row_that_is_not_there_is_named(self):
+    def test_an_unknown_row_is_named(self):
         ended = self.rehearse("mnist-nothing")
         self.assertEqual(ended.returncode, 2)
         self.assertIn("mnist-nothing", ended.stderr)
@@ -132,13 +132,13 @@ def leaves(group, key=""):
 
 
 def defaults():
-    """Of all options, as docs/config.md has them; another test holds that page to the program."""
+    """The defaults of all options in docs/config.md; another test compares that page with the program."""
     found = re.findall(r"^\| `([\w.]+)` \| `(.*?)` \|", (ROOT / "docs/config.md").read_text(), re.M)
     return {key: json.loads(value) for key, value in found}
 
 
 class Published(unittest.TestCase):
-    """A row that was run before it or its config changed has to be run again, or to say in its note why not."""
+    """A row whose config has changed since it was run must be run again, or say in its note why it was not."""
 
     def expected_config(self, reproduce, part):
         config = reproduce.read_config(reproduce.ROOT / part.config)
@@ -154,7 +154,7 @@ class Published(unittest.TestCase):
             for name in given.keys() - {"components"}:
                 self.assertEqual(factor[name], given[name], f"{place}: {name} of a factor")
 
-    def test_results_are_of_the_rows_and_configs_that_lie_beside_them(self):
+    def test_results_have_the_configs_of_their_rows(self):
         reproduce = load("reproduce")
         checked = 0
         for row in reproduce.ROWS:
@@ -176,8 +176,8 @@ class Published(unittest.TestCase):
         self.assertGreater(checked, 0)
 
 
-class SideBySide(unittest.TestCase):
-    def test_what_succeeds_is_kept_beside_what_fails(self):
+class ParallelCommands(unittest.TestCase):
+    def test_outputs_of_successful_commands_are_kept_if_another_fails(self):
         reproduce = load("reproduce")
         with tempfile.TemporaryDirectory() as folder:
             good, bad = Path(folder) / "good.json", Path(folder) / "bad.json"

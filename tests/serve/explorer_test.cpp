@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
@@ -100,12 +101,12 @@ TEST_F(ExplorerTest, TemperatureScalesTheDistanceToTheMean) {
 TEST_F(ExplorerTest, OffsetsMoveOneDimensionByThePredictiveScale) {
   const Json images = generate(
       R"([{"temperature": 0, "factors": {"hair": {"component": 1}}},
-          {"temperature": 0, "factors": {"hair": {"component": 1, "offsets": [{"dimension": 2, "deviations": -1.5}]}}}])");
+          {"temperature": 0, "factors": {"hair": {"component": 1, "offsets": [{"dimension": 2, "stddevs": -1.5}]}}}])");
   const Json list =
       ask(*explorer_, get_request("directions", {{"factor", "hair"}, {"component", "1"}}));
   double deviation = 0;
   for (const Json& direction : list["directions"])
-    if (direction["dimension"] == 2) deviation = direction["deviation"];
+    if (direction["dimension"] == 2) deviation = direction["stddev"];
   EXPECT_GT(deviation, 0);
   EXPECT_NEAR(block(images[1], 6, 1)[0] - block(images[0], 6, 1)[0], -1.5 * deviation, 1e-12);
   EXPECT_EQ(block(images[0], 0, 6), block(images[1], 0, 6));
@@ -125,9 +126,9 @@ TEST_F(ExplorerTest, TheCommandMakesTheSamePicture) {
       R"({"seed": 7})",
       R"({"seed": 9007199254740991, "temperature": 0.8, "factors": {
           "glasses": {"component": "with"}, "smile": {"component": 0, "temperature": 0},
-          "hair": {"component": "draw", "seed": 12, "offsets": [{"dimension": 2, "deviations": 1.3}]}}})",
+          "hair": {"component": "draw", "seed": 12, "offsets": [{"dimension": 2, "stddevs": 1.3}]}}})",
       R"({"seed": 0, "temperature": 0.1, "factors": {"hair": {"component": 4, "offsets":
-          [{"dimension": 0, "deviations": -4}, {"dimension": 1, "deviations": 0.1}]}}})"};
+          [{"dimension": 0, "stddevs": -4}, {"dimension": 1, "stddevs": 0.1}]}}})"};
   for (const std::string& state : states) {
     const std::string body = R"({"format": "png", "scale": 3, "states": [)" + state + "]}";
     const ApiResponse response = explorer_->handle(post_request("generate", body));
@@ -203,6 +204,7 @@ TEST_F(ExplorerTest, ReconstructionsShowMeanDeviationAndADraw) {
       ask(*explorer_,
           post_request("reconstruct", encode_png(Image::filled(3, 16, 16, 90)), "image/png"));
   EXPECT_NE(shown["mean"], shown["sample"]);
+  EXPECT_NE(shown.at("stddev"), shown["mean"]);
   EXPECT_GE(shown["largest_stddev"], shown["smallest_stddev"]);
 }
 
@@ -274,11 +276,11 @@ TEST_F(ExplorerTest, RefusesWhatCannotBeWithItsPlace) {
   expect_refusal("generate", R"({"states": [{"factors": {"hair": {"component": null}}}]})", "null");
   expect_refusal(
       "generate",
-      R"({"states": [{"factors": {"hair": {"offsets": [{"dimension": 3, "deviations": 1}]}}}]})",
+      R"({"states": [{"factors": {"hair": {"offsets": [{"dimension": 3, "stddevs": 1}]}}}]})",
       "0 to 2");
   expect_refusal(
       "generate",
-      R"({"states": [{"factors": {"hair": {"offsets": [{"dimension": 1, "deviations": 5}]}}}]})",
+      R"({"states": [{"factors": {"hair": {"offsets": [{"dimension": 1, "stddevs": 5}]}}}]})",
       "from -4 to 4");
   expect_refusal("generate", R"({"states": [{}, {}], "format": "png"})", "more than one");
   expect_refusal("generate", R"({"states": [{}], "scale": 17})", "1 to 16");

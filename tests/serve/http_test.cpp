@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/serve/http_server.h"

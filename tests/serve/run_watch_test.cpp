@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "tests/serve/served_run.h"
 
 namespace facet {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "facet/core/json.h"
 #include "facet/core/file.h"
 #include "facet/model/model_file.h"
 #include "facet/serve/explorer.h"

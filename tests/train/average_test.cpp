@@ -1,4 +1,4 @@
-// The running mean of weights: what it is, and that runs with one can be stopped and resumed.
+// Weight averaging: the average decays as stated, and runs with it can be stopped and resumed.
 #include "facet/train/average.h"
 
 #include <cmath>
@@ -45,7 +45,7 @@ torch::Tensor weights_of(const Vae& model) {
   return torch::cat(parts).detach().clone();
 }
 
-TEST(WeightAverage, IsTheDecayingMeanOfWhatItSaw) {
+TEST(WeightAverage, IsAnExponentialMovingAverage) {
   torch::Tensor parameter = torch::zeros({1, 2}).requires_grad_();
   Adam adam({{"weight", parameter}}, {});
   FactorialMixture prior({{"only", 2, 3}}, {});
@@ -63,10 +63,10 @@ TEST(WeightAverage, IsTheDecayingMeanOfWhatItSaw) {
   EXPECT_TRUE(close(prior.posteriors[0].counts,
                     torch::full({2}, 10 * old + 20 * (1 - old), kFloat64), 1e-12));
   average.swap();
-  EXPECT_TRUE(close(weight, torch::full_like(weight, 2.0), 1e-6)) << "and back";
+  EXPECT_TRUE(close(weight, torch::full_like(weight, 2.0), 1e-6)) << "swapped back";
 }
 
-TEST(WeightAverage, TheModelFileHoldsTheMeanAndTheStateTheLastStep) {
+TEST(WeightAverage, TheModelFileHasTheAverageAndTheStateTheLastStep) {
   const TemporaryFolder folder;
   const RunFolder averaged{folder.path() / "averaged"}, plain{folder.path() / "plain"};
   Trainer with(averaging_config(0.95), portraits(), averaged, torch::kCPU, false, {});
@@ -75,18 +75,18 @@ TEST(WeightAverage, TheModelFileHoldsTheMeanAndTheStateTheLastStep) {
   ASSERT_TRUE(without.run());
   const torch::Tensor file = weights_of(*read_model(averaged.model()));
   const torch::Tensor last = weights_of(*read_model(plain.model()));
-  EXPECT_TRUE(torch::equal(file, weights_of(with.model()))) << "model() is what the file holds";
+  EXPECT_TRUE(torch::equal(file, weights_of(with.model()))) << "model() is the one in the file";
   const double distance = (file - last).norm().item<double>();
-  EXPECT_GT(distance, 1e-3) << "averaged over some forty steps";
+  EXPECT_GT(distance, 1e-3) << "an average over forty steps";
   EXPECT_LT(distance, 0.2 * last.norm().item<double>());
-  // Averaging changes nothing about the steps.
+  // Averaging does not change the steps.
   const TensorFile one = read_safetensors(averaged.state(), "test"),
                    other = read_safetensors(plain.state(), "test");
   EXPECT_TRUE(torch::equal(one.tensors.at("network.encoder.head.weight"),
                            other.tensors.at("network.encoder.head.weight")));
 }
 
-TEST(WeightAverage, ARunThatWasStoppedEndsInTheSameFiles) {
+TEST(WeightAverage, AStoppedAndResumedRunEndsWithTheSameFiles) {
   const TemporaryFolder folder;
   const RunFolder whole{folder.path() / "whole"}, stopped{folder.path() / "stopped"};
   const Config config = averaging_config(0.95);

@@ -1,4 +1,4 @@
-// The priors to compare with: each learns, keeps its form, and can be stopped and resumed.
+// The baseline priors: each learns, keeps its form, and can be stopped and resumed.
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
@@ -46,19 +46,19 @@ double test_bound(Vae& model, const Config& config) {
   return evaluate(model, images, portraits().properties, "test", {}).elbo;
 }
 
-/// Trained in `folder`; its bound must have grown since `early` joint steps.
+/// A model trained in `folder`; its bound must be higher than after a few steps.
 std::shared_ptr<Vae> trained(const Config& config, const RunFolder& folder) {
   Trainer trainer(config, portraits(), folder, torch::kCPU, false, {});
   EXPECT_TRUE(trainer.run());
-  Config early = config;
-  early.train.pretrain.steps = early.train.joint.steps = 3;
-  Trainer beginner(early, portraits(), {folder.path.string() + "-early"}, torch::kCPU, false, {});
-  EXPECT_TRUE(beginner.run());
-  EXPECT_GT(test_bound(trainer.model(), config), test_bound(beginner.model(), config) + 50);
+  Config few_steps = config;
+  few_steps.train.pretrain.steps = few_steps.train.joint.steps = 3;
+  Trainer early(few_steps, portraits(), {folder.path.string() + "-early"}, torch::kCPU, false, {});
+  EXPECT_TRUE(early.run());
+  EXPECT_GT(test_bound(trainer.model(), config), test_bound(early.model(), config) + 50);
   return read_model(folder.model());
 }
 
-TEST(ComparisonPriors, TheStandardNormalStaysWhereItIs) {
+TEST(BaselinePriors, TheStandardNormalIsNotUpdated) {
   const TemporaryFolder folder;
   const auto model = trained(comparison_config("normal", 1), {folder.path() / "run"});
   const NormalGamma mean = model->prior.posteriors[0].mean();
@@ -66,25 +66,25 @@ TEST(ComparisonPriors, TheStandardNormalStaysWhereItIs) {
   EXPECT_TRUE(close(mean.b / mean.a, torch::ones_like(mean.m), 1e-9));
 }
 
-TEST(ComparisonPriors, PointEstimatesMoveAndStayPoints) {
+TEST(BaselinePriors, PointEstimatesAreUpdatedAndStayPoints) {
   const TemporaryFolder folder;
   const Config config = comparison_config("point_mass", 5);
   const auto model = trained(config, {folder.path() / "run"});
   const NormalGamma mean = model->prior.posteriors[0].mean();
   EXPECT_TRUE(close(mean.s, torch::full_like(mean.s, 1e7), 1e-6));
   EXPECT_TRUE(close(mean.a, torch::full_like(mean.a, 1e7), 1e-6));
-  Config still = config;
-  still.train.joint.named_rate = 0;
-  Trainer held(still, portraits(), {folder.path() / "held"}, torch::kCPU, false, {});
-  ASSERT_TRUE(held.run());
-  EXPECT_FALSE(close(mean.m, held.model().prior.posteriors[0].mean().m, 1e-2, 1e-2))
-      << "components move";
+  Config fixed = config;
+  fixed.train.joint.named_rate = 0;
+  Trainer frozen(fixed, portraits(), {folder.path() / "frozen"}, torch::kCPU, false, {});
+  ASSERT_TRUE(frozen.run());
+  EXPECT_FALSE(close(mean.m, frozen.model().prior.posteriors[0].mean().m, 1e-2, 1e-2))
+      << "components are updated";
 }
 
-TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
+TEST(BaselinePriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   const TemporaryFolder folder;
   Config config = comparison_config("vamp", 6);
-  config.train.average_decay = 0.9;  // of averaged images, by the averaged encoder
+  config.train.average_decay = 0.9;  // averaged pseudo-inputs, encoded by the averaged encoder
   config.train.adam.weight_decay = 0.1;
   const auto model = trained(config, {folder.path() / "run"});
   torch::NoGradGuard no_gradient;
@@ -94,12 +94,12 @@ TEST(ComparisonPriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   EXPECT_TRUE(close(mean.b, encoded.components.b, 1e-5));
   EXPECT_TRUE(close(expected_weights(model->prior.posteriors[0].counts),
                     torch::full({6}, 1.0 / 6, kFloat64), 1e-12));
-  // They began at 0.1 or 0.9 or between.
+  // They started between 0.1 and 0.9.
   const torch::Tensor white = torch::sigmoid(parameter_of(*model, "pseudo_inputs.logits"));
-  EXPECT_TRUE(white.lt(0.09).any().item<bool>()) << "pseudo-inputs move";
+  EXPECT_TRUE(white.lt(0.09).any().item<bool>()) << "pseudo-inputs are updated";
 }
 
-TEST(ComparisonPriors, ARunThatWasStoppedEndsInTheSameModel) {
+TEST(BaselinePriors, AStoppedAndResumedRunEndsWithTheSameModel) {
   for (const auto& [prior, components] : {std::pair{"point_mass", 4}, std::pair{"vamp", 4}}) {
     const TemporaryFolder folder;
     const RunFolder whole{folder.path() / "whole"}, stopped{folder.path() / "stopped"};
@@ -115,7 +115,7 @@ TEST(ComparisonPriors, ARunThatWasStoppedEndsInTheSameModel) {
   }
 }
 
-TEST(ComparisonPriors, ConfigsThatCannotBeAreRefusedInOneLine) {
+TEST(BaselinePriors, InvalidConfigsAreRefusedBeforeAnythingIsWritten) {
   const TemporaryFolder folder;
   const auto start = [&](const Config& config) {
     return message_of(

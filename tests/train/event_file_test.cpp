@@ -19,7 +19,7 @@
 namespace facet {
 namespace {
 
-/// CRC-32C bit by bit, from its definition: slow, and independent of the table under test.
+/// CRC-32C bit by bit, from its definition: slow, but independent of the table under test.
 uint32_t reference_crc(std::string_view data) {
   uint32_t crc = 0xffffffff;
   for (const char c : data) {
@@ -38,7 +38,7 @@ struct Event {
   std::optional<float> value;
 };
 
-/// A reader of what TensorBoard would read, failing the test on anything it would stumble over.
+/// Reads a file as TensorBoard does; anything that TensorBoard could not read fails the test.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -138,7 +138,7 @@ TEST(EventFile, ReferenceChecksumAgreesWithPublishedValues) {
   EXPECT_EQ(reference_crc(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-TEST(EventFile, OpensWithTheVersionThatTensorBoardAsksFor) {
+TEST(EventFile, BeginsWithTheVersionThatTensorBoardRequires) {
   TemporaryFolder folder;
   EventFile file(folder.path());
   file.flush();
@@ -176,7 +176,7 @@ TEST(EventFile, ScalarsAreReadBackWithTagStepAndValue) {
   EXPECT_EQ(events[3].value, std::numeric_limits<float>::infinity());
 }
 
-TEST(EventFile, NothingIsLostWhenItGoesOutOfScope) {
+TEST(EventFile, TheDestructorWritesEverything) {
   TemporaryFolder folder;
   std::filesystem::path path;
   {
@@ -208,7 +208,7 @@ TEST(EventFile, AFolderThatCannotBeMadeIsAnError) {
   EXPECT_THROW(EventFile(folder / "file" / "below"), Error);
 }
 
-/// Lets no file grow beyond `bytes`, as a full disk would.
+/// Simulates a full disk: during its lifetime no file can grow past `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -226,7 +226,7 @@ class FileSizeLimit {
   void (*old_handler_)(int);
 };
 
-TEST(EventFile, AFailedWriteIsAnErrorAndALaterFlushGoesOnAtTheRightByte) {
+TEST(EventFile, AFailedWriteIsAnErrorAndALaterFlushContinuesAtTheRightByte) {
   TemporaryFolder folder;
   EventFile file(folder.path());
   for (int step = 0; step < 100; ++step) file.scalar("loss", step, step);

@@ -1,4 +1,4 @@
-// On a GPU: a run of captured steps is, bit for bit, the run of the same steps done one by one.
+// On a GPU: a run with captured graphs is, bit for bit, the same as one without.
 #include <cstdio>
 #include <thread>
 
@@ -12,11 +12,11 @@
 namespace facet {
 namespace {
 
-/// Without a GPU there is nothing to compare, and nobody should take that for a pass.
-#define NEEDS_A_CARD()                                                               \
-  if (!cuda::available()) {                                                          \
-    std::fprintf(stderr, "*** NOT TESTED: captured steps need a GPU, none found\n"); \
-    GTEST_SKIP() << "no GPU";                                                        \
+/// Skips a test without a GPU, and says so: skipping is not passing.
+#define NEEDS_A_GPU()                                                                 \
+  if (!cuda::available()) {                                                           \
+    std::fprintf(stderr, "*** NOT TESTED: captured graphs need a GPU, none found\n"); \
+    GTEST_SKIP() << "no GPU";                                                         \
   }
 
 Config named_config(int64_t labelled_batch) {
@@ -38,7 +38,7 @@ Config named_config(int64_t labelled_batch) {
   return config;
 }
 
-/// Everything that the steps of all phases leave behind, on the CPU.
+/// Everything that the steps of all phases change, copied to the CPU.
 NamedTensors trained(const Config& config, const Pack& pack, const StepOptions& options) {
   Learner learner(config, pack, torch::Device(torch::kCUDA, 0), options, {});
   const auto all_steps = [&](Phase phase) {
@@ -48,10 +48,10 @@ NamedTensors trained(const Config& config, const Pack& pack, const StepOptions& 
   all_steps(Phase::pretrain);
   learner.place_components();
   all_steps(Phase::initialise);
-  learner.forget_encodings();
+  learner.clear_encodings();
   all_steps(Phase::joint);
   EXPECT_FALSE(learner.find_not_finite());
-  const bool untangled = config.model.factors.size() > 1;  // Adam counts since then
+  const bool untangled = config.model.factors.size() > 1;  // which resets Adam's count
   EXPECT_EQ(learner.adam().steps(),
             config.train.joint.steps + (untangled ? 0 : config.train.pretrain.steps));
   NamedTensors result = {{"sums", learner.sums()},
@@ -75,19 +75,19 @@ void expect_same(const NamedTensors& one, const NamedTensors& other) {
         << (one[i].second - other[i].second).abs().max().item<double>();
 }
 
-TEST(CudaGraphCache, RecordedStepsAreTheSameAsStepsDoneOneByOne) {
-  NEEDS_A_CARD();
+TEST(CudaGraphCache, CapturedStepsAreTheSameAsUncapturedOnes) {
+  NEEDS_A_GPU();
   const Pack pack = make_portraits(named_config(0).data.portraits);
   for (const int64_t labelled_batch : {0, 4}) {
     const Config config = named_config(labelled_batch);
-    const NamedTensors one_by_one = trained(config, pack, {.capture = false});
-    expect_same(trained(config, pack, {.capture = false}), one_by_one);  // the GPU repeats itself
-    expect_same(trained(config, pack, {}), one_by_one);
+    const NamedTensors uncaptured = trained(config, pack, {.capture = false});
+    expect_same(trained(config, pack, {.capture = false}), uncaptured);  // deterministic by itself
+    expect_same(trained(config, pack, {}), uncaptured);
   }
 }
 
-TEST(CudaGraphCache, PseudoInputsMoveInRecordedSteps) {
-  NEEDS_A_CARD();
+TEST(CudaGraphCache, PseudoInputsAreUpdatedInCapturedSteps) {
+  NEEDS_A_GPU();
   Config config = named_config(0);
   config.model.prior = "vamp";
   config.model.factors = {{"free", 12, 6, "", {}}};
@@ -107,7 +107,7 @@ TEST(CudaGraphCache, PseudoInputsMoveInRecordedSteps) {
 }
 
 TEST(CudaGraphCache, StreamedImagesGiveTheSameSteps) {
-  NEEDS_A_CARD();
+  NEEDS_A_GPU();
   Config config = named_config(4);
   config.data.binarize = "draw";
   config.model.likelihood.kind = "bernoulli";
@@ -115,24 +115,24 @@ TEST(CudaGraphCache, StreamedImagesGiveTheSameSteps) {
   expect_same(trained(config, pack, {.stream_images = true}), trained(config, pack, {}));
 }
 
-TEST(CudaGraphCache, RunsSideBySideAreTheSameAsAlone) {
-  NEEDS_A_CARD();
+TEST(CudaGraphCache, ParallelRunsAreTheSameAsSingleOnes) {
+  NEEDS_A_GPU();
   const Config config = named_config(4);
   const Pack pack = make_portraits(config.data.portraits);
   const NamedTensors alone = trained(config, pack, {});
-  std::vector<NamedTensors> together(12);  // more streams than LibTorch keeps in its pool
+  std::vector<NamedTensors> parallel(12);  // more streams than LibTorch has in its pool
   std::vector<std::thread> threads;
-  for (NamedTensors& result : together)
+  for (NamedTensors& result : parallel)
     threads.emplace_back([&] {
       const cuda::StreamScope stream(torch::Device(torch::kCUDA, 0));
       result = trained(config, pack, {});
     });
   for (std::thread& thread : threads) thread.join();
-  for (const NamedTensors& result : together) expect_same(result, alone);
+  for (const NamedTensors& result : parallel) expect_same(result, alone);
 }
 
-TEST(CudaGraphCache, KindsAreRecordedApartAndAnewWhenForgotten) {
-  NEEDS_A_CARD();
+TEST(CudaGraphCache, KindsAreCapturedSeparatelyAndAgainAfterForget) {
+  NEEDS_A_GPU();
   const torch::Device gpu(torch::kCUDA, 0);
   cuda::CudaGraphCache graphs(gpu);
   torch::Tensor sum = torch::zeros({}, torch::dtype(kFloat64).device(gpu));
@@ -148,7 +148,7 @@ TEST(CudaGraphCache, KindsAreRecordedApartAndAnewWhenForgotten) {
     graphs.step(2, add(100));
   }
   EXPECT_EQ(sum.item<double>(), 1010);
-  EXPECT_EQ(bodies, 8) << "three as they are and one captured, of each kind";
+  EXPECT_EQ(bodies, 8) << "three without a graph and one captured, per kind";
   graphs.forget(1);
   for (int i = 0; i < 10; ++i) graphs.step(1, add(2));
   EXPECT_EQ(sum.item<double>(), 1030);

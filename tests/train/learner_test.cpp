@@ -1,5 +1,5 @@
-// What a step is made of: plans that depend on nothing but phase and step, slots that stay in their
-// places, images that come batch by batch, and a GPU that is lost.
+// Training steps: plans depend on phase and step alone, tensors are never reallocated, streamed
+// images give the same run, and a failed GPU leaves the last checkpoint.
 #include "facet/train/learner.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ void expect_same_file(const std::filesystem::path& one, const std::filesystem::p
       << one << " and " << other << " differ";
 }
 
-/// A planner with all that it looks at.
+/// A planner with everything it needs.
 struct Planning {
   Config config = small_config();
   ImageSet images = select_images(portraits(), {Split::train}, config.data, true, torch::kCPU);
@@ -74,7 +74,7 @@ TEST(StepPlan, IsAFunctionOfPhaseAndStepAlone) {
   }
 }
 
-TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
+TEST(StepPlan, MixturesAreFrozenOnlyAtTheStartOfTheJointPhase) {
   Planning planning;
   planning.config.train.joint.freeze_prior_steps = 5;
   StepPlanner planner = planning.planner(false);
@@ -83,7 +83,7 @@ TEST(StepPlan, MixturesAreHeldAtTheStartOfTheJointPhaseAlone) {
   EXPECT_GT(planner.plan(Phase::initialise, 0).step_size, 0.0);
 }
 
-TEST(Learner, HeldMixturesStayWherePhase2HasPutThem) {
+TEST(Learner, FrozenMixturesDoNotChange) {
   Config config = small_config();
   config.data.label_fraction = 0;
   config.train.joint.freeze_prior_steps = 3;
@@ -99,7 +99,7 @@ TEST(Learner, HeldMixturesStayWherePhase2HasPutThem) {
   EXPECT_FALSE(torch::equal(natural(), placed));
 }
 
-TEST(StepPlan, IsSupervisedWhereTheBatchHasALabel) {
+TEST(StepPlan, IsSupervisedIfTheBatchHasALabel) {
   Planning planning;
   StepPlanner planner = planning.planner(false);
   int64_t supervised = 0;
@@ -109,7 +109,8 @@ TEST(StepPlan, IsSupervisedWhereTheBatchHasALabel) {
               planning.labels.index_select(0, plan.images).ge(0).any().item<bool>());
     supervised += plan.supervised;
     EXPECT_FALSE(planner.plan(Phase::pretrain, step).supervised);
-    EXPECT_TRUE(planning.planner(true).plan(Phase::joint, step).supervised) << "by its own batch";
+    EXPECT_TRUE(planning.planner(true).plan(Phase::joint, step).supervised)
+        << "has a labelled batch";
   }
   EXPECT_GT(supervised, 5);  // twelve labels in fifteen batches
   EXPECT_LT(supervised, 25);
@@ -119,10 +120,10 @@ TEST(StepPlan, IsSupervisedWhereTheBatchHasALabel) {
   EXPECT_FALSE(falling.plan(Phase::joint, 10).supervised);
 }
 
-TEST(PlanTable, GivesThePlansInTheirOrderInTheSamePlaces) {
+TEST(PlanTable, GivesThePlansInOrderInTheSameMemory) {
   PlanTable table(3, 2, torch::kCPU);
   const StepSlots& slots = table.slots();
-  const void* const place = slots.images.data_ptr();
+  const void* const address = slots.images.data_ptr();
   std::vector<StepPlan> plans;
   for (int64_t step = 0; step < PlanTable::capacity; ++step)
     plans.push_back({step, step + 100, 0.1, 0.2, 0.3, 0.4, 1.0 / static_cast<double>(step + 1),
@@ -143,17 +144,17 @@ TEST(PlanTable, GivesThePlansInTheirOrderInTheSamePlaces) {
       EXPECT_TRUE(torch::equal(slots.labelled, plan.labelled));
     }
   }
-  EXPECT_EQ(slots.images.data_ptr(), place);
+  EXPECT_EQ(slots.images.data_ptr(), address);
 }
 
-TEST(Learner, StepsLeaveEveryTensorInItsPlace) {
+TEST(Learner, StepsReallocateNoTensor) {
   Config config = small_config();
   config.model.factors[1].components = 12;
-  config.train.initialise.images = 8;  // components without any of these are dead
+  config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.revive_every = 5;
   Learner learner(config, portraits(), torch::kCPU, {}, {});
-  const auto places = [&] {
+  const auto addresses = [&] {
     std::vector<const void*> result = {
         learner.sums().data_ptr(),
         learner.model().strategy().optimizers().at("glasses").moments().second.data_ptr()};
@@ -168,23 +169,23 @@ TEST(Learner, StepsLeaveEveryTensorInItsPlace) {
         result.push_back(numbers.data_ptr());
     return result;
   };
-  const auto before = places();
+  const auto before = addresses();
   learner.step(Phase::pretrain, 0);
   learner.place_components();
   learner.step(Phase::initialise, 0);
   for (int64_t step = 0; step < 12; ++step) learner.step(Phase::joint, step);
-  EXPECT_EQ(places(), before);
+  EXPECT_EQ(addresses(), before);
   EXPECT_FALSE(learner.find_not_finite());
 }
 
-TEST(Learner, AStepOutOfTurnIsPlannedAnew) {
+TEST(Learner, StepsCanBeTakenInAnyOrder) {
   Learner straight(small_config(), portraits(), torch::kCPU, {}, {}),
       other(small_config(), portraits(), torch::kCPU, {}, {});
   straight.step(Phase::pretrain, 7);
   other.step(Phase::pretrain, 3);
   other.step(Phase::pretrain, 7);
   straight.step(Phase::pretrain, 3);
-  // The sums hold what the steps saw; the same two batches by two models that differ.
+  // The sums depend on the batches and their order: `other` saw the same two in another order.
   EXPECT_EQ(straight.sums()[0].item<double>(), 2);
   Learner again(small_config(), portraits(), torch::kCPU, {}, {});
   again.step(Phase::pretrain, 7);
@@ -200,14 +201,14 @@ TEST(Trainer, StreamedImagesGiveTheSameRun) {
   config.model.likelihood.kind = "bernoulli";
   config.train.joint.labelled_batch = 4;
   for (const bool streamed : {false, true})
-    ASSERT_TRUE(Trainer(config, portraits(), {folder / (streamed ? "streamed" : "held")},
+    ASSERT_TRUE(Trainer(config, portraits(), {folder / (streamed ? "streamed" : "resident")},
                         torch::kCPU, false, {}, {.stream_images = streamed})
                     .run());
   for (const char* file : {"state.safetensors", "metrics.jsonl", "model.safetensors"})
-    expect_same_file(folder / "streamed" / file, folder / "held" / file);
+    expect_same_file(folder / "streamed" / file, folder / "resident" / file);
 }
 
-TEST(Trainer, ALostCardEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
+TEST(Trainer, AFailedGpuEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
   TemporaryFolder folder;
   const RunFolder run{folder / "run"}, straight{folder / "straight"};
   const Config config = small_config();
@@ -223,9 +224,8 @@ TEST(Trainer, ALostCardEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
   } catch (const Error& error) {
     message = error.what();
   }
-  for (const char* part :
-       {"step 14 of phase pretrain", "stopped answering", "illegal memory access",
-        "at step 10 of phase pretrain, is untouched", "--resume"})
+  for (const char* part : {"step 14 of phase pretrain", "stopped working", "illegal memory access",
+                           "at step 10 of phase pretrain, is unchanged", "--resume"})
     EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   ASSERT_TRUE(Trainer(config, portraits(), run, torch::kCPU, true, {}).run());
@@ -234,7 +234,7 @@ TEST(Trainer, ALostCardEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
   expect_same_file(run.metrics(), straight.metrics());
 }
 
-TEST(Trainer, AnErrorOfOursIsNotBlamedOnTheCard) {
+TEST(Trainer, OtherErrorsAreNotBlamedOnTheGpu) {
   TemporaryFolder folder;
   TrainingCallbacks callbacks;
   callbacks.stop = []() -> bool { TORCH_CHECK(false, "sizes do not match"); };

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "facet/core/json.h"
 
 namespace facet {
 namespace {
 
-TEST(Schedule, LinearGoesStraightFromStartToEndAndStays) {
+TEST(Schedule, LinearGoesFromStartToEndAndThenIsConstant) {
   const Schedule schedule{2.0, 1.0, 10, "linear"};
   EXPECT_DOUBLE_EQ(schedule.at(0, 1000), 2.0);
   EXPECT_DOUBLE_EQ(schedule.at(4, 1000), 1.6);
@@ -26,11 +27,11 @@ TEST(Schedule, CosineIsHalfAWave) {
   EXPECT_NEAR(schedule.at(500, 1000), 0.0, 1e-15);
 }
 
-TEST(Schedule, ZeroStepsTakesTheWholeLength) {
+TEST(Schedule, ZeroStepsMeansTheWholeLength) {
   const Schedule schedule{0.0, 1.0, 0, "linear"};
   EXPECT_DOUBLE_EQ(schedule.at(25, 100), 0.25);
   EXPECT_DOUBLE_EQ(schedule.at(100, 100), 1.0);
-  EXPECT_TRUE(std::isfinite(schedule.at(0, 0))) << "a phase of no steps";
+  EXPECT_TRUE(std::isfinite(schedule.at(0, 0))) << "a phase without steps";
 }
 
 TEST(StepSize, ScaledFormStartsAtRho0) {
@@ -40,13 +41,13 @@ TEST(StepSize, ScaledFormStartsAtRho0) {
   EXPECT_DOUBLE_EQ(size.at(14000), 0.01 * std::pow(8.0, -0.7));
 }
 
-TEST(StepSize, PlainFormIsAsPrinted) {
+TEST(StepSize, PlainFormIsThatOfThePaper) {
   const StepSize size{"plain", 0.01, 256, 0.5};
   EXPECT_DOUBLE_EQ(size.at(0), 1.0 / 16);
   EXPECT_DOUBLE_EQ(size.at(768), 1.0 / 32);
 }
 
-TEST(StepSize, FallsAndStaysBetweenZeroAndOne) {
+TEST(StepSize, DecreasesAndStaysBetweenZeroAndOne) {
   for (const char* form : {"scaled", "plain"}) {
     const StepSize size{form, 0.5, 10, 0.9};
     double last = 1.0;
@@ -58,7 +59,7 @@ TEST(StepSize, FallsAndStaysBetweenZeroAndOne) {
   }
 }
 
-TEST(StepSize, OtherFormsAndRangesAreErrors) {
+TEST(StepSize, UnknownFormsAndValuesOutOfRangeAreErrors) {
   StepSize size;
   EXPECT_THROW(read_options(size, Json{{"form", "other"}}, "test"), Error);
   EXPECT_THROW(read_options(size, Json{{"rho0", 1.5}}, "test"), Error);

@@ -1,4 +1,5 @@
-// Labels in training: the objective's gradients, batches without labels, and names that stick.
+// Labels in training: the objective's gradients, batches with and without labels, the consistency
+// loss, and the names of values.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -43,18 +44,18 @@ Config small_config() {
   return config;
 }
 
-/// The whole objective of a batch in float64 with fixed noise, as a function of all parameters.
+/// The complete objective of a batch in float64 with fixed noise, as a function of all parameters.
 struct Objective {
   Vae model{small_options(), {1, 8, 8}, Key(1)};
   torch::Tensor x = uniform(Key(2), {6, 1, 8, 8}, kFloat64);
   torch::Tensor labels =
       torch::tensor({0, -1, 1, -1, -1, -1, 1, -1, 0, -1, -1, -1}, kInt64).view({6, 2});
-  PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Moves::posterior};
+  PosteriorOptimizer named{model.prior.posteriors[0], {}, PosteriorOptimizer::Kind::posterior};
 
   Objective() {
     to_float64(model);
     torch::NoGradGuard no_gradient;
-    for (auto& [name, parameter] : model.parameters())  // zero biases sit on the kinks of ReLU
+    for (auto& [name, parameter] : model.parameters())  // at zero biases ReLUs have no derivative
       parameter.add_(0.05 * standard_normal(Key(3), parameter.sizes(), kFloat64));
     for (size_t i = 0; i < 2; ++i)
       model.prior.posteriors[i] =
@@ -78,8 +79,8 @@ struct Objective {
 
 TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
   Objective objective;
-  // gamma of unlabelled images is recomputed at every evaluation. It is the optimum for a KL weight
-  // of one only, so the check holds it constant by labelling every image and freeing no factor.
+  // gamma of unlabelled images is recomputed at every evaluation, and is the optimum only for a KL
+  // weight of one. Labels for every image and factor keep it constant here.
   objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
   const auto evaluate = [&] {
     return objective.loss(objective.model.prior.posteriors[0].parameters());
@@ -97,8 +98,8 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
       const double down = evaluate().item<double>();
       flat[at] = old;
       const double expected = (up - down) / (2 * step);
-      // Central differences of a loss near 100: rounding 1e-9, curvature 1e-10 times its third
-      // derivative.
+      // Central differences of a loss near 100 have a rounding error of 1e-9 and a truncation error
+      // of 1e-10 times the third derivative.
       EXPECT_NEAR(gradient[at].item<double>(), expected, 1e-6 * (1 + std::abs(expected)))
           << name << " at " << at;
     }
@@ -108,11 +109,11 @@ TEST(SemiSupervised, NetworkGradientsAgreeWithFiniteDifferences) {
 TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
   Objective objective;
   objective.labels = torch::tensor({0, 2, 1, 0, 0, 1, 1, 1, 0, 0, 1, 2}, kInt64).view({6, 2});
-  // Move each of m, log s, log a, log b, log c through its own function of one number.
+  // Each of m, log s, log a, log b and log c changes along a line, as a function of one number.
   const FactorParameters start = objective.model.prior.posteriors[0].parameters();
   for (int which = 0; which < 5; ++which) {
     const torch::Tensor shift = torch::zeros({}, kFloat64).requires_grad_();
-    const auto moved = [&](const torch::Tensor& by) {
+    const auto loss = [&](const torch::Tensor& by) {
       FactorParameters p = start;
       const torch::Tensor direction = normal64(Key(9), {2, 2});
       if (which == 0) p.components.m = p.components.m + by * direction;
@@ -122,17 +123,17 @@ TEST(SemiSupervised, PriorGradientsAgreeWithFiniteDifferences) {
       if (which == 4) p.counts = p.counts * torch::exp(by * direction[0]);
       return objective.loss(p);
     };
-    moved(shift).backward();
+    loss(shift).backward();
     torch::NoGradGuard no_gradient;
     const double step = 1e-5;
-    const auto at = [&](double by) { return moved(torch::tensor(by, kFloat64)).item<double>(); };
+    const auto at = [&](double by) { return loss(torch::tensor(by, kFloat64)).item<double>(); };
     EXPECT_NEAR(shift.grad().item<double>(), (at(step) - at(-step)) / (2 * step), 1e-6) << which;
   }
 }
 
 TEST(PosteriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
   FactorPosterior posterior = Objective::initial_posterior_for_test(Key(1), 3);
-  PosteriorOptimizer optimizer(posterior, {}, PosteriorOptimizer::Moves::posterior);
+  PosteriorOptimizer optimizer(posterior, {}, PosteriorOptimizer::Kind::posterior);
   const torch::Tensor target = normal64(Key(2), {3, 2});
   for (int i = 0; i < 600; ++i) {
     const FactorParameters parameters = optimizer.track(posterior);
@@ -143,7 +144,7 @@ TEST(PosteriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
   }
   EXPECT_TRUE(close(posterior.mean().m, target, 0, 1e-3));
   EXPECT_TRUE(posterior.mean().b.gt(0).all().item<bool>());
-  EXPECT_LT(posterior.counts.max().item<double>(), 0.5);  // from 5, downhill
+  EXPECT_LT(posterior.counts.max().item<double>(), 0.5);  // minimised, from up to 5
   EXPECT_TRUE(posterior.counts.gt(0).all().item<bool>());
 }
 
@@ -170,7 +171,7 @@ TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
   }
 }
 
-TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
+TEST(SemiSupervised, LabelsTrainTheNamedFactor) {
   TemporaryFolder folder;
   Config config = small_config();
   config.data.portraits.count = 1200;
@@ -188,16 +189,16 @@ TEST(SemiSupervised, LabelsTeachTheNamedFactor) {
   ASSERT_NE(own, nullptr);
   EXPECT_EQ(own->property, "background");
   EXPECT_GT(own->accuracy, 0.8);  // five values: chance is 0.2
-  // The names of values travel with the model.
+  // The model file has the names of the values.
   const auto read = read_model(folder / "run" / "model.safetensors");
   EXPECT_EQ(read->prior.factors[0].component_of("pink"), 2);
   EXPECT_EQ(read->prior.factors[0].component_name(2), "pink");
 }
 
-TEST(SemiSupervised, AFewLabelsTeachEveryStep) {
+TEST(SemiSupervised, ALabelledBatchHelpsIfLabelsAreFew) {
   TemporaryFolder folder;
   Config config = small_config();
-  config.data.label_fraction = 0.04;  // ten images: about half of the batches have none of them
+  config.data.label_fraction = 0.04;  // ten images: about half of the batches have no label
   config.model.factors[0] = {"smile", 2, 2, "smile", {}};
   config.train.joint.label_weight = {300, 300, 0, "linear"};
   config.train.joint.steps = 150;
@@ -223,14 +224,14 @@ TEST(SemiSupervised, AFewLabelsTeachEveryStep) {
   EXPECT_GT(label_log_likelihood(8), 0.75 * label_log_likelihood(0));  // both are negative
 }
 
-TEST(SemiSupervised, SamplesLearnToShowWhatTheyAreAskedFor) {
+TEST(SemiSupervised, TheConsistencyWeightLowersTheConsistencyLoss) {
   TemporaryFolder folder;
   Config config = small_config();
   config.model.factors[0] = {"glasses", 2, 2, "glasses", {}};
   config.train.joint.label_weight = {100, 100, 0, "linear"};
   config.train.joint.steps = 200;
   const Pack pack = make_portraits(config.data.portraits);
-  const auto unseen = [&](double consistency_weight) {
+  const auto loss_after_training = [&](double consistency_weight) {
     config.train.joint.consistency_weight = consistency_weight;
     Trainer trainer(config, pack, {folder / std::to_string(consistency_weight)}, torch::kCPU, false,
                     {});
@@ -238,10 +239,10 @@ TEST(SemiSupervised, SamplesLearnToShowWhatTheyAreAskedFor) {
     torch::NoGradGuard no_gradient;
     return consistency_loss(trainer.model(), Key(5), 400).item<double>();
   };
-  EXPECT_LT(unseen(100), 0.5 * unseen(0));
+  EXPECT_LT(loss_after_training(100), 0.5 * loss_after_training(0));
 }
 
-TEST(SemiSupervised, TheConsistencyLossTeachesTheNetworksAlone) {
+TEST(SemiSupervised, TheConsistencyLossHasGradientsOnlyForTheNetworks) {
   ModelOptions options = small_options();
   options.factors[0].values = {"without", "with"};
   Vae model(options, {1, 8, 8}, Key(1));
@@ -258,9 +259,9 @@ TEST(SemiSupervised, TheConsistencyLossTeachesTheNetworksAlone) {
   EXPECT_TRUE(torch::equal(model.prior.posteriors[0].components.alpha_mu, before));
 }
 
-TEST(SemiSupervised, ConditionalSamplesComeFromThePriorWithEvenValues) {
+TEST(SemiSupervised, ConditionalSamplesHaveAllValuesEquallyOften) {
   const auto numbers = [](std::vector<double> values) { return torch::tensor(values, kFloat64); };
-  // A third component of the named factor stands for no value.
+  // The third component of the named factor has no value.
   FactorialMixture prior(
       {{"glasses", 3, 1, "glasses", {"without", "with"}}, {"free", 3, 1, "", {}}}, {});
   const auto posterior = [&](const torch::Tensor& m, const torch::Tensor& counts) {
@@ -270,32 +271,32 @@ TEST(SemiSupervised, ConditionalSamplesComeFromThePriorWithEvenValues) {
   prior.posteriors[0] = posterior(numbers({-3, 3, 100}), numbers({90, 10, 1}));
   prior.posteriors[1] = posterior(numbers({0, 10, 20}), numbers({50, 30, 20}));
   const int64_t count = 20000;
-  const LatentSample asked = sample_even_values_captured(Key(6), prior, count);
+  const LatentSample sample = sample_even_values_captured(Key(6), prior, count);
   const auto share = [&](int64_t factor, int64_t component) {
-    return asked.components.select(1, factor).eq(component).to(kFloat64).mean();
+    return sample.components.select(1, factor).eq(component).to(kFloat64).mean();
   };
-  EXPECT_NEAR(share(0, 1).item<double>(), 0.5, 0.02);  // however rare glasses are
+  EXPECT_NEAR(share(0, 1).item<double>(), 0.5, 0.02);  // though its weight is 0.1
   EXPECT_EQ(share(0, 2).item<double>(), 0.0);
   EXPECT_NEAR(share(1, 0).item<double>(), 0.5, 0.02);
   EXPECT_NEAR(share(1, 1).item<double>(), 0.3, 0.02);
   EXPECT_NEAR(share(1, 2).item<double>(), 0.2, 0.02);
   const torch::Tensor centres =
-      torch::stack({numbers({-3, 3, 100}).index_select(0, asked.components.select(1, 0)),
-                    numbers({0, 10, 20}).index_select(0, asked.components.select(1, 1))},
+      torch::stack({numbers({-3, 3, 100}).index_select(0, sample.components.select(1, 0)),
+                    numbers({0, 10, 20}).index_select(0, sample.components.select(1, 1))},
                    1);
-  const torch::Tensor offsets = asked.z - centres;
-  // eq:z-t-dist's squared scale: (4 + 1) / 4 * 10 / 50.
+  const torch::Tensor offsets = sample.z - centres;
+  // The squared scale of eq:z-t-dist is (4 + 1) / 4 * 10 / 50.
   for (int64_t i : {0, 1}) {
     EXPECT_NEAR(offsets.select(1, i).mean().item<double>(), 0.0, 0.02);
     EXPECT_NEAR(offsets.select(1, i).square().mean().item<double>(), 0.25, 0.01);
   }
 }
 
-TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
+TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   TemporaryFolder folder;
   Config config = small_config();
   config.model.factors[1].components = 12;
-  config.train.initialise.images = 8;  // components without any of these are dead
+  config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.consistency_weight = 50;
   config.train.joint.revive_every = 5;
@@ -321,10 +322,10 @@ TEST(SemiSupervised, StoppedAndResumedIsTheSameAsStraight) {
   ASSERT_TRUE(without.run());
   EXPECT_FALSE(torch::equal(straight.model().prior.posteriors[1].counts,
                             without.model().prior.posteriors[1].counts))
-      << "no component was revived";
+      << "components were revived";
 }
 
-TEST(SemiSupervised, NamesThatCannotBeAreRefused) {
+TEST(SemiSupervised, InvalidPropertiesAreRefused) {
   TemporaryFolder folder;
   const auto message = [&](const std::string& property, int64_t components) {
     Config config = small_config();

@@ -1,5 +1,5 @@
-// The counted cost of a step: by hand for a network of one layer, against the number of parameters
-// that the model has, and the paper's two networks.
+// The cost of a step: against counting by hand for a network of one layer, against the model's
+// number of parameters, and for the paper's two networks.
 #include "facet/train/step_cost.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 namespace facet {
 namespace {
 
-TEST(StepCost, OfOneConvolutionIsWhatOneCountsByHand) {
+TEST(StepCost, OfOneConvolutionAgreesWithCountingByHand) {
   ModelOptions model;
   model.network = {"custom", {4}, {2}, 3};
   model.factors = {{"factor", 5, 2}};
   const StepCost cost = joint_step_cost(model, {1, 6, 6}, 7);
-  // 3x3 pixels of 4 channels from 3x3 kernels: 324 multiplications with additions, and back.
+  // 3x3 pixels of 4 channels with 3x3 kernels: 324 multiply-adds, the same in the decoder.
   const double convolution = 2 * 324, head = 2 * 36 * 4, stem = 2 * 2 * 36;
   const double encoder = convolution + head, decoder = stem + convolution;
   EXPECT_EQ(cost.network_operations, 7 * (3 * (encoder + decoder) - convolution + encoder));
@@ -25,7 +25,7 @@ TEST(StepCost, OfOneConvolutionIsWhatOneCountsByHand) {
   EXPECT_EQ(cost.prior_bytes, 3 * 8 * (4 * 5 * 2 + 5));
 }
 
-TEST(StepCost, CountsTheParametersThatTheModelHas) {
+TEST(StepCost, CountsTheParametersOfTheModel) {
   for (const char* preset : {"paper28", "small32"}) {
     ModelOptions model;
     model.network.preset = preset;

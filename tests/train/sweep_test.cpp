@@ -1,5 +1,4 @@
-// Sweeps: what is planned from --vary, and runs that are what training them one by one gives,
-// whatever runs beside them.
+// Sweeps: plans from --vary, and parallel runs that are the same as runs trained one by one.
 #include "facet/train/sweep.h"
 
 #include <atomic>
@@ -8,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "tests/temporary_folder.h"
 
@@ -59,7 +59,7 @@ TEST(SweepPlan, IsTheProductOfAllValuesWithTheLastChangingFastest) {
   EXPECT_EQ(plan.runs[1].name, "components-2_seed-2");
   EXPECT_EQ(plan.runs[5].name, "components-4_seed-3");
   EXPECT_EQ(plan.runs[5].config.model.factors[0].components, 4);
-  EXPECT_EQ(plan.runs[5].config.model.factors[1].components, 3) << "others stay";
+  EXPECT_EQ(plan.runs[5].config.model.factors[1].components, 3) << "other factors keep theirs";
   EXPECT_EQ(plan.runs[5].config.seed, 3);
 }
 
@@ -74,13 +74,13 @@ TEST(SweepPlan, ValuesAreJsonOrTextAndListsKeepTheirCommas) {
   EXPECT_EQ(plan.runs[1].config.model.network.channels, (std::vector<int64_t>{16, 16}));
 }
 
-TEST(SweepPlan, KeysThatEndAlikeAreNamedInFull) {
+TEST(SweepPlan, KeysWithTheSameEndingAreNamedInFull) {
   const SweepPlan plan =
       plan_of({"model.factors.0.components=2,3", "model.factors.1.components=4"});
   EXPECT_EQ(plan.runs[0].name, "model.factors.0.components-2_model.factors.1.components-4");
 }
 
-TEST(SweepPlan, RefusesWhatCannotBe) {
+TEST(SweepPlan, RefusesInvalidVariations) {
   expect_part(refusal({}), "nothing to vary");
   expect_part(refusal({"seed"}), "no key before a '='");
   expect_part(refusal({"seed="}), "no values");
@@ -93,7 +93,7 @@ TEST(SweepPlan, RefusesWhatCannotBe) {
   expect_part(refusal({"seed=1,2", "seed=3"}), "the same key twice");
 }
 
-TEST(SweepPlan, IsTheSameAfterWritingAndReading) {
+TEST(SweepPlan, SurvivesWritingAndReading) {
   const SweepPlan plan = plan_of({"seed=1,2", "data.binarize=none,fixed"});
   const SweepPlan read = plan_of_json(Json::parse(to_json(plan).dump()), "sweep.json");
   ASSERT_EQ(read.runs.size(), plan.runs.size());
@@ -104,13 +104,13 @@ TEST(SweepPlan, IsTheSameAfterWritingAndReading) {
   EXPECT_THROW(plan_of_json(Json::object(), "sweep.json"), Error);
 }
 
-TEST(SweepPlan, SeedsAreToldFromOtherOptions) {
+TEST(SweepPlan, SeedsAreRecognised) {
   EXPECT_TRUE(parse_variation("seed=1").is_seed());
   EXPECT_TRUE(parse_variation("data.label_seed=1").is_seed());
   EXPECT_FALSE(parse_variation("train.joint.steps=1").is_seed());
 }
 
-/// Callbacks that leave an evaluation with nothing but the bound's sign behind.
+/// Callbacks that write a fixed evaluation instead of evaluating.
 SweepCallbacks quiet_callbacks(std::function<bool()> stop = {}) {
   SweepCallbacks callbacks;
   callbacks.training = [stop](size_t) {
@@ -148,7 +148,7 @@ class SweepTest : public testing::Test {
  protected:
   void SetUp() override {
     threads_ = torch::get_num_threads();
-    torch::set_num_threads(1);  // numbers are the same bit for bit only with as many threads
+    torch::set_num_threads(1);  // results are the same only with the same number of threads
   }
   void TearDown() override { torch::set_num_threads(threads_); }
 
@@ -156,7 +156,7 @@ class SweepTest : public testing::Test {
   int threads_ = 1;
 };
 
-TEST_F(SweepTest, RunsSideBySideAreWhatTrainingThemAloneGives) {
+TEST_F(SweepTest, ParallelRunsAreTheSameAsRunsTrainedAlone) {
   const SweepPlan plan = plan_of({"model.factors.0.components=2,3", "seed=1,2"});
   for (const RunOutcome& outcome : sweep(plan, folder_ / "sweep", 3, quiet_callbacks())) {
     EXPECT_EQ(outcome.state, RunState::finished) << outcome.failure;
@@ -171,10 +171,10 @@ TEST_F(SweepTest, RunsSideBySideAreWhatTrainingThemAloneGives) {
   }
 }
 
-TEST_F(SweepTest, AStoppedSweepGoesOnWhereItWas) {
+TEST_F(SweepTest, AStoppedSweepContinues) {
   const SweepPlan plan = plan_of({"seed=1,2"});
   sweep(plan, folder_ / "straight", 1, quiet_callbacks());
-  std::atomic<int> left{70};  // in the second run, the first of 50 steps being done
+  std::atomic<int> left{70};  // in the second run: a run has 50 steps
   const auto stopped =
       sweep(plan, folder_ / "stopped", 1, quiet_callbacks([&] { return left-- <= 0; }));
   EXPECT_EQ(stopped[0].state, RunState::finished);
@@ -184,12 +184,12 @@ TEST_F(SweepTest, AStoppedSweepGoesOnWhereItWas) {
   require_same_configs(plan, folder_ / "stopped");
   for (const RunOutcome& outcome : sweep(plan, folder_ / "stopped", 1, quiet_callbacks()))
     EXPECT_EQ(outcome.state, RunState::finished);
-  EXPECT_EQ(fs::last_write_time(first), written) << "a finished run is left alone";
+  EXPECT_EQ(fs::last_write_time(first), written) << "a finished run is not trained again";
   for (const SweepRun& run : plan.runs)
     expect_same_run({folder_ / "straight" / run.name}, {folder_ / "stopped" / run.name});
 }
 
-TEST_F(SweepTest, ARunThatFailsDoesNotKeepOthersFromGoingOn) {
+TEST_F(SweepTest, OtherRunsContinueAfterAFailure) {
   const SweepPlan plan = plan_of({"train.learning_rate.start=1e30,1e-3"});
   const auto outcomes = sweep(plan, folder_ / "sweep", 1, quiet_callbacks());
   EXPECT_EQ(outcomes[0].state, RunState::failed);
@@ -211,7 +211,7 @@ TEST_F(SweepTest, ARunFolderWithAnotherConfigIsRefused) {
   }
 }
 
-TEST_F(SweepTest, AFaultAroundTheRunsEndsTheSweep) {
+TEST_F(SweepTest, AnErrorOutsideTheRunsEndsTheSweep) {
   SweepCallbacks callbacks = quiet_callbacks();
   callbacks.ended = [](size_t, const RunOutcome&) { throw std::runtime_error("disk full"); };
   EXPECT_THROW(sweep(plan_of({"seed=1,2"}), folder_ / "sweep", 1, callbacks), std::runtime_error);

@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// 160 training portraits of 16x16, two small convolutions, two factors of 3 components in 2
-/// dimensions: some milliseconds a step.
+/// dimensions: a few milliseconds per step.
 Config tiny_config(int64_t pretrain, int64_t initialise, int64_t joint) {
   Config config;
   config.data.portraits.count = 200;
@@ -53,7 +54,7 @@ std::vector<Json> metrics_of(const RunFolder& folder) {
   return records;
 }
 
-/// Stops before the step that follows `steps` more steps.
+/// Stops after `steps` more steps.
 std::function<bool()> stop_after(int64_t steps) {
   return [left = steps]() mutable { return left-- == 0; };
 }
@@ -77,7 +78,7 @@ class TrainerTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(TrainerTest, MetricsHaveThePhasesInOrderWithTheirNumbers) {
+TEST_F(TrainerTest, MetricsHaveThePhasesInOrderWithAllTheirKeys) {
   const RunFolder run = folder("run");
   ASSERT_TRUE(train(tiny_config(20, 30, 50), run, false));
   std::vector<std::string> steps;
@@ -128,14 +129,14 @@ TEST_F(TrainerTest, TheBoundImproves) {
     if (record.contains("elbo")) bounds.push_back(record["elbo"]);
   ASSERT_GE(bounds.size(), 16u);
   EXPECT_GT(bounds.back(), bounds.front() + 0.3 * std::abs(bounds.front()));
-  EXPECT_GT(bounds.back(), bounds[7]) << "also from the last pre-training steps on";
+  EXPECT_GT(bounds.back(), bounds[7]) << "also in the joint phase";
 }
 
-TEST_F(TrainerTest, AStoppedAndResumedRunIsTheSameAsAStraightOne) {
+TEST_F(TrainerTest, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   const Config config = tiny_config(40, 20, 40);
   const RunFolder straight = folder("straight"), stopped = folder("stopped");
   ASSERT_TRUE(train(config, straight, false));
-  // In pre-training; as the components are placed; among the mixture's steps; in the joint phase.
+  // In pre-training, before the components are initialised, in phase 2, and in the joint phase.
   EXPECT_FALSE(train(config, stopped, false, stop_after(13)));
   EXPECT_FALSE(train(config, stopped, true, stop_after(27)));
   EXPECT_FALSE(train(config, stopped, true, stop_after(7)));
@@ -147,7 +148,7 @@ TEST_F(TrainerTest, AStoppedAndResumedRunIsTheSameAsAStraightOne) {
   expect_same_file(straight.config(), stopped.config());
 }
 
-TEST_F(TrainerTest, AFinishedRunResumedStaysAsItIs) {
+TEST_F(TrainerTest, ResumingAFinishedRunChangesNothing) {
   const Config config = tiny_config(10, 5, 10);
   const RunFolder run = folder("run");
   train(config, run, false);
@@ -158,7 +159,7 @@ TEST_F(TrainerTest, AFinishedRunResumedStaysAsItIs) {
   EXPECT_TRUE(read_text(run.state(), "test") == state);
 }
 
-TEST_F(TrainerTest, AnotherSeedGivesAnotherRunAndTheSameSeedTheSame) {
+TEST_F(TrainerTest, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
   Config config = tiny_config(10, 5, 10);
   const RunFolder one = folder("one"), again = folder("again"), other = folder("other");
   train(config, one, false);
@@ -180,12 +181,12 @@ TEST_F(TrainerTest, ARunThatEndedBeforeItsFirstCheckpointCanBeResumed) {
   expect_same_file(straight.state(), killed.state());
 }
 
-TEST_F(TrainerTest, WhatWasLoggedAfterTheLastCheckpointIsWrittenAgain) {
+TEST_F(TrainerTest, LinesLoggedAfterTheLastCheckpointAreWrittenAgain) {
   const Config config = tiny_config(40, 5, 10);
   const RunFolder straight = folder("straight"), killed = folder("killed");
   train(config, straight, false);
   train(config, killed, false, stop_after(20));
-  // As a killed run leaves it: lines of steps that the checkpoint does not have, the last one torn.
+  // As after a killed run: lines of steps after the checkpoint, the last one incomplete.
   write_text(killed.metrics(),
              read_text(killed.metrics(), "test") +
                  "{\"phase\":\"pretrain\",\"step\":30}\n{\"phase\":\"pretr",
@@ -202,7 +203,7 @@ TEST_F(TrainerTest, MetricsShorterThanTheCheckpointAreAnError) {
   EXPECT_THROW(train(config, run, true), Error);
 }
 
-TEST_F(TrainerTest, NotANumberStopsTheRunNamesATensorAndKeepsTheLastCheckpoint) {
+TEST_F(TrainerTest, ANanStopsTheRunNamesATensorAndKeepsTheLastCheckpoint) {
   Config config = tiny_config(40, 5, 10);
   const RunFolder run = folder("run");
   ASSERT_FALSE(train(config, run, false, stop_after(15)));
@@ -239,7 +240,7 @@ TEST_F(TrainerTest, AStateThatIsNotFiniteIsNeverSaved) {
     EXPECT_TRUE(torch::isfinite(tensor).all().item<bool>()) << name;
 }
 
-TEST_F(TrainerTest, AStateWithANumberThatIsNoneIsNotResumed) {
+TEST_F(TrainerTest, AStateWithANanIsNotResumed) {
   const Config config = tiny_config(40, 5, 10);
   const RunFolder run = folder("run");
   train(config, run, false, stop_after(15));
@@ -281,7 +282,7 @@ TEST_F(TrainerTest, AFullNaturalGradientStepGivesTheConjugatePosteriorOfTheBatch
   }
 }
 
-TEST_F(TrainerTest, AFolderThatHoldsARunIsRefused) {
+TEST_F(TrainerTest, AFolderWithARunIsRefused) {
   train(tiny_config(5, 0, 0), folder("run"), false);
   EXPECT_THROW(RunFolder::create(folder_ / "run"), Error);
   EXPECT_NO_THROW(RunFolder::open(folder_ / "run"));
@@ -290,7 +291,7 @@ TEST_F(TrainerTest, AFolderThatHoldsARunIsRefused) {
   EXPECT_THROW(RunFolder::create(folder_ / "file"), Error);
 }
 
-/// The dotted keys of all values, with list elements that are groups under "N".
+/// The dotted keys of all values; elements of lists of groups are under "N".
 void collect_keys(const Json& json, const std::string& key, std::set<std::string>& keys) {
   if (json.is_object()) {
     for (const auto& [name, value] : json.items())
@@ -302,7 +303,7 @@ void collect_keys(const Json& json, const std::string& key, std::set<std::string
   }
 }
 
-TEST(ConfigTest, TheDescriptionCoversEveryOptionThatIsSaved) {
+TEST(ConfigTest, EverySavedOptionIsDescribed) {
   std::set<std::string> written, described;
   collect_keys(write_options(Config{}), "", written);
   for (const OptionDescription& line : describe_options<Config>())
@@ -310,7 +311,7 @@ TEST(ConfigTest, TheDescriptionCoversEveryOptionThatIsSaved) {
   EXPECT_EQ(described, written);
 }
 
-TEST(ConfigTest, TheSavedConfigReadsBackAsTheSame) {
+TEST(ConfigTest, ASavedConfigReadsBackUnchanged) {
   TemporaryFolder folder;
   const Config config = tiny_config(12, 34, 56);
   write_text(folder / "config.json", write_options(config).dump(2), "test");

@@ -1,15 +1,14 @@
-// Drives Debian's Chromium over its DevTools protocol, through the pipe that Chromium offers: no driver program
-// and no package is needed. A page is asked by evaluating expressions in it; keys and files go in as a
-// person's would.
+// Drives Debian's Chromium over its DevTools protocol, through Chromium's own pipe, so that no driver program and no
+// package is needed. Tests evaluate expressions in the page; clicks, keys and files arrive as from a user.
 import { spawn } from "node:child_process";
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
-/** Milliseconds to wait for what should come soon; a busy machine may take long. */
+/** Milliseconds to wait for what should happen soon; a busy machine may take long. */
 export const DEADLINE = 90000;
 
-/** The browser's path; null where there is none. */
+/** The path of the browser; null if there is none. */
 export function findBrowser() {
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
     for (const folder of process.env.PATH.split(delimiter)) {
@@ -34,7 +33,7 @@ export class Browser {
   #next = 0;
   #answers = new Map();
   #received = "";
-  /** What the page complained about: console errors, uncaught exceptions, refused or failed requests. */
+  /** Console errors and warnings, uncaught exceptions, and failed requests. */
   complaints = [];
 
   static async start(path) {
@@ -93,7 +92,7 @@ export class Browser {
     return new Promise((resolve, reject) => this.#answers.set(id, { resolve, reject, method }));
   }
 
-  /** The value of a JavaScript expression in the page; promises are waited for. */
+  /** The value of a JavaScript expression in the page; promises are awaited. */
   async evaluate(expression) {
     const options = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", options);
@@ -101,12 +100,12 @@ export class Browser {
     return result.value;
   }
 
-  /** Waits until an expression holds. */
+  /** Waits until an expression is true. */
   async until(expression, deadline = DEADLINE) {
     const end = Date.now() + deadline;
     while (!(await this.evaluate(expression))) {
       if (Date.now() > end) {
-        throw new Error(`waited ${deadline / 1000} s in vain for: ${expression}\n${this.complaints.join("\n")}`);
+        throw new Error(`not true after ${deadline / 1000} s: ${expression}\n${this.complaints.join("\n")}`);
       }
       await pause(30);
     }
@@ -116,14 +115,14 @@ export class Browser {
     await this.send("Page.navigate", { url: "about:blank" });
   }
 
-  /** Opens an address anew, also where only its part behind # differs from the present one. */
+  /** Loads an address, even if only its part after # differs from the current one. */
   async open(address) {
     await this.leave();
     await this.send("Page.navigate", { url: address });
     await this.until("document.readyState === 'complete' && location.protocol === 'http:'");
   }
 
-  /** Clicks in the middle of an element, as a pointer does: what covers it would get the click. */
+  /** Clicks in the middle of an element as a pointer does: an element that covers it would get the click. */
   async click(selector) {
     const { x, y } = await this.evaluate(`(() => {
       const node = document.querySelector(${JSON.stringify(selector)});
@@ -136,7 +135,7 @@ export class Browser {
     }
   }
 
-  /** Presses a key, such as " ", "Tab" or "ArrowRight", where the focus is. */
+  /** Presses a key, such as " ", "Tab" or "ArrowRight", on the focused element. */
   async press(key) {
     const code = { " ": 32, Tab: 9, Enter: 13, ArrowRight: 39, ArrowLeft: 37, Home: 36, End: 35 }[key];
     const text = key === " " ? " " : key === "Enter" ? "\r" : undefined;
@@ -150,13 +149,13 @@ export class Browser {
     await this.send("DOM.setFileInputFiles", { nodeId, files: [path] });
   }
 
-  /** The size of the window; a phone also has touch and narrow pages. */
+  /** Sets the size of the window; `phone` emulates a mobile device. */
   async resize(width, height, { phone = false, dark = false, density = 1 } = {}) {
     await this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: density, mobile: phone });
     await this.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
   }
 
-  /** A PNG of what is in the window. */
+  /** A PNG of the window. */
   async screenshot() {
     return Buffer.from((await this.send("Page.captureScreenshot", { format: "png" })).data, "base64");
   }
@@ -164,7 +163,7 @@ export class Browser {
   async end() {
     const ended = new Promise((resolve) => this.process.on("exit", resolve));
     this.session = null;
-    this.send("Browser.close").catch(() => {}); // unlike a signal, waits for its helpers
+    this.send("Browser.close").catch(() => {}); // unlike a signal, waits for its child processes
     await ended;
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }

@@ -1,5 +1,5 @@
-// The explorer as a visitor meets it: a model is trained in seconds, served, and used in a headless Chromium. Whether
-// a picture shows glasses is said by a judge that knows true portraits only.
+// The explorer as a visitor sees it: a model is trained in seconds, served, and used in a headless Chromium. A
+// classifier that was trained on real portraits only decides whether a picture shows glasses.
 //   node --test explorer_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -9,15 +9,15 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Browser, DEADLINE, findBrowser, pause } from "./browser.mjs";
-import { Judge, Portraits } from "./portraits.mjs";
+import { Classifier, Portraits } from "./portraits.mjs";
 
 const program = process.env.FACET_PROGRAM;
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "facet-explorer-"));
 const run = join(folder, "run");
 const environment = { ...process.env, OMP_NUM_THREADS: "1" };
-const SEEN = 900; // portraits that the judge learns from; the others measure it
-let browser, server, portraits, judge;
+const SEEN = 900; // portraits that train the classifier; the others test it
+let browser, server, portraits, classifier;
 
 /** Starts `facet serve` and waits for its address. */
 function serve(path) {
@@ -45,7 +45,7 @@ before(async () => {
   const drawing = ["import", "portraits", "--count", "1200", "--size", "16", "--seed", "9", "--out", pack];
   execFileSync(program, drawing, { stdio: "ignore" });
   portraits = new Portraits(pack, "glasses");
-  judge = new Judge(portraits, SEEN);
+  classifier = new Classifier(portraits, SEEN);
   server = await serve(run);
   browser = await Browser.start(findBrowser());
   await browser.resize(1280, 900);
@@ -64,7 +64,7 @@ async function open(state = "") {
   await browser.until(settled);
 }
 
-/** Pixels of a picture of the page as the model made them, channel after channel. */
+/** Pixels of a picture on the page at the model's resolution, channel by channel. */
 function pixels(id) {
   return browser.evaluate(`(() => {
     const image = document.getElementById("${id}");
@@ -85,7 +85,7 @@ function source(id = "picture") {
   return browser.evaluate(`document.getElementById("${id}").src`);
 }
 
-/** Does something and waits until the picture is another one. */
+/** Runs an action and waits until the picture has changed. */
 async function changes(action, id = "picture") {
   const old = await source(id);
   await action();
@@ -100,39 +100,39 @@ function text(id) {
   return browser.evaluate(`document.getElementById("${id}").textContent`);
 }
 
-/** Lets go of the focus, so that the space bar is the page's. */
+/** Removes the focus, so that the page receives the space bar. */
 function blur() {
   return browser.evaluate("document.activeElement.blur()");
 }
 
 const glasses = "#factors [data-factor=glasses] .switch";
 const strip = "#factors [data-factor=style] .strip";
-const action = (factor, number) => `#factors [data-factor=${factor}] .card-actions button:nth-child(${number})`;
+const action = (factor, number) => `#factors [data-factor=${factor}] .panel-actions button:nth-child(${number})`;
 const [ANY, HOLD, REDRAW] = [1, 2, 3];
 
-test("the judge is right about portraits that it has not seen", () => {
-  assert.ok(judge.accuracy(portraits, SEEN) >= 0.95);
+test("the classifier is right about portraits it was not trained on", () => {
+  assert.ok(classifier.accuracy(portraits, SEEN) >= 0.95);
 });
 
 test("the page loads: a picture, a switch for two values, strips for more", async () => {
   await open();
-  assert.equal(await browser.evaluate("document.querySelectorAll('#factors .card').length"), 3);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#factors .panel').length"), 3);
   assert.equal(await attribute(glasses, "role"), "switch");
   assert.equal(await browser.evaluate("document.querySelectorAll('#factors [data-factor=first] [role=radio]').length"), 6);
   assert.ok((await browser.evaluate("document.getElementById('picture').naturalWidth")) >= 256);
   assert.match(await attribute("#picture", "alt"), /glasses (with|without), style \w+, first \d/);
 });
 
-test("glasses are switched on and off, and the judge agrees", async () => {
+test("glasses are switched on and off, and the classifier agrees", async () => {
   let agreed = 0;
   for (let seed = 1; seed <= 8; ++seed) {
     await open(`#seed=${seed}&t=0.5&glasses=without`);
-    agreed += Number(judge.score(await pixels("picture")) < 0);
+    agreed += Number(classifier.score(await pixels("picture")) < 0);
     await changes(() => browser.click(glasses));
     assert.equal(await attribute(glasses, "aria-checked"), "true");
-    agreed += Number(judge.score(await pixels("picture")) > 0);
+    agreed += Number(classifier.score(await pixels("picture")) > 0);
   }
-  assert.ok(agreed >= 12, `the judge agreed on ${agreed} of 16 pictures`); // the model was trained for seconds
+  assert.ok(agreed >= 12, `the classifier agreed on ${agreed} of 16 pictures`); // the model was trained for seconds
 });
 
 test("the space bar redraws what is not held", async () => {
@@ -184,7 +184,7 @@ test("all combinations of two factors, each a button", async () => {
   assert.match(await attribute("#picture", "alt"), /glasses with, style long/);
 });
 
-test("a pinned picture stays beside the present one, with what differs", async () => {
+test("a pinned picture stays beside the current one, with a list of differences", async () => {
   await open("#seed=3&glasses=without");
   const before = await source();
   await browser.click("#pin");
@@ -196,7 +196,7 @@ test("a pinned picture stays beside the present one, with what differs", async (
   assert.equal(await source(), before);
 });
 
-/** The file that a click downloads. */
+/** The file that a click on the selector downloads. */
 async function downloaded(selector) {
   const known = new Set(readdirSync(browser.folder));
   await browser.click(selector);
@@ -208,7 +208,7 @@ async function downloaded(selector) {
   throw new Error("nothing was downloaded");
 }
 
-test("the PNG that is downloaded is the one that its command makes", async () => {
+test("the downloaded PNG is the one that its command makes", async () => {
   await open("#seed=3&t=0.6&glasses=with&first=2@17~1:1.5");
   const { name, bytes } = await downloaded("#download");
   assert.match(name, /^glasses-with/);
@@ -229,14 +229,14 @@ test("an image is uploaded, read, edited and downloaded", async () => {
   assert.deepEqual(await pixels("input"), [...portraits.image(row)]);
   const note = await browser.evaluate("document.querySelector('#code [data-factor=glasses] .note').textContent");
   assert.match(note, /^without \(\d+(\.\d)? %\)$/);
-  assert.ok(judge.score(await pixels("edited")) < 0);
+  assert.ok(classifier.score(await pixels("edited")) < 0);
   await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
   await changes(() => browser.click("#keep-offset"), "edited");
-  assert.ok(judge.score(await pixels("edited")) > 0);
+  assert.ok(classifier.score(await pixels("edited")) > 0);
   assert.match(await text("edited-command"), /facet edit .*--change glasses=with/);
   const shown = Buffer.from((await source("edited")).split(",")[1], "base64");
   assert.deepEqual((await downloaded("#edited-download")).bytes, shown);
-  await changes(() => browser.click("#code [data-factor=glasses] .card-actions button"), "edited");
+  await changes(() => browser.click("#code [data-factor=glasses] .panel-actions button"), "edited");
   assert.equal(await source("edited"), await source("reconstruction"));
 });
 
@@ -250,7 +250,7 @@ test("an edited image comes back from its address, without the image", async () 
   assert.match(await text("restored"), /not the image/);
 });
 
-test("an image may be dropped anywhere, of any kind that the browser reads", async () => {
+test("an image of any type that the browser reads can be dropped anywhere", async () => {
   await open("#seed=3");
   await browser.evaluate(`(async () => {
     const canvas = document.createElement("canvas");
@@ -263,10 +263,10 @@ test("an image may be dropped anywhere, of any kind that the browser reads", asy
   })()`);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
   assert.deepEqual([...new Set(await pixels("input"))], [0]);
-  assert.notEqual(await text("restored"), ""); // it was not square: the page says what was done
+  assert.notEqual(await text("restored"), ""); // it was not square: the page says how it was converted
 });
 
-test("the address of a picture is copied to be shared", async () => {
+test("the share button copies the address of the picture", async () => {
   await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
   await open("#seed=3&glasses=with");
   await browser.click("#share");
@@ -274,7 +274,7 @@ test("the address of a picture is copied to be shared", async () => {
   assert.equal(await browser.evaluate("navigator.clipboard.readText()"), await browser.evaluate("location.href"));
 });
 
-test("what is no image is refused in words", async () => {
+test("a file that is not an image is refused with a message", async () => {
   const file = join(folder, "words.txt");
   writeFileSync(file, "no image");
   await open("#seed=3");
@@ -299,7 +299,7 @@ test("a picture comes back from its address; the back button undoes", async () =
   assert.equal(await source(), first);
 });
 
-test("an address of another model still shows a picture, and says what was left out", async () => {
+test("an address of another model still shows a picture, and the page lists what it ignored", async () => {
   await open("#seed=5&hat=on&glasses=broken");
   await browser.until("document.getElementById('announcement').textContent.includes(\"no factor 'hat'\")");
 });
@@ -313,7 +313,7 @@ test("the training view draws curves, living components and samples", async () =
   assert.equal(await browser.evaluate("document.querySelectorAll('#living-rows tr').length"), 3);
 });
 
-test("curves go on while a run goes on", async () => {
+test("curves grow while a run is training", async () => {
   const running = join(folder, "running");
   cpSync(run, running, { recursive: true });
   rmSync(join(running, "eval.json"));
@@ -329,12 +329,12 @@ test("curves go on while a run goes on", async () => {
   await stop(other);
 });
 
-test("a model that is saved anew encodes an image again, and leaves its changes and the view as they are", async () => {
+test("a newly saved model encodes the image again, and keeps its changes and the view", async () => {
   const saved = join(folder, "saved");
   const file = join(folder, "portrait.png");
   const model = join(saved, "model.safetensors");
   cpSync(run, saved, { recursive: true });
-  rmSync(join(saved, "eval.json")); // while a run goes on, the page asks more often
+  rmSync(join(saved, "eval.json")); // the page asks more often while a run is training
   writeFileSync(file, portraits.png(portraits.labels.indexOf(0)));
   const other = await serve(saved);
   await browser.open(`${other.address}/#seed=3`);
@@ -353,7 +353,7 @@ test("a model that is saved anew encodes an image again, and leaves its changes 
   await stop(other);
 });
 
-test("a page that was opened before there is a model shows it when it comes", async () => {
+test("a page that was opened before the model exists shows the model when it is saved", async () => {
   const young = join(folder, "young");
   cpSync(run, young, { recursive: true, filter: (path) => path === run || path.endsWith("config.json") });
   const other = await serve(young);
@@ -370,7 +370,7 @@ test("on a phone nothing is cut off and everything can be touched", async () => 
   await browser.resize(390, 844, { phone: true });
   const ready = {
     explore: `${settled} && document.querySelectorAll('#grid .cell').length === 8`,
-    image: "document.querySelectorAll('#code .card').length === 3",
+    image: "document.querySelectorAll('#code .panel').length === 3",
     training: "document.querySelectorAll('#samples img').length === 24 && document.querySelectorAll('#charts .line').length >= 10",
   };
   for (const view of Object.keys(ready)) {
@@ -385,7 +385,7 @@ test("on a phone nothing is cut off and everything can be touched", async () => 
   await browser.resize(1280, 900);
 });
 
-test("everything that can be used has a name for screen readers", async () => {
+test("every control has a name for screen readers", async () => {
   await open("#seed=3&grid=glasses,style&first=2~1:1");
   await browser.until("document.querySelectorAll('#grid .cell').length === 8");
   await browser.until("document.querySelectorAll('#factors [data-factor=first] input[type=range]').length === 6");
@@ -397,7 +397,7 @@ test("everything that can be used has a name for screen readers", async () => {
 });
 
 for (const dark of [false, true]) {
-  test(`texts stand out from what is behind them, ${dark ? "dark" : "light"}`, async () => {
+  test(`text has enough contrast with its background, ${dark ? "dark" : "light"}`, async () => {
     await browser.resize(1280, 900, { dark });
     await open("#seed=3");
     const pairs = [
@@ -424,11 +424,11 @@ async function contrast(front, back) {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
-test("nothing was complained about in the console", () => {
+test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints, []);
 });
 
-test("a server that has gone is told politely", async () => {
+test("a stopped server is announced politely", async () => {
   await open("#seed=3");
   await stop(server);
   server = null;

@@ -1,9 +1,9 @@
-// True portraits for the browser test: a pack's images as PNG files, and a judge of one property that knows
-// nothing of the model, logistic regression on their pixels.
+// Real portraits for the browser test: the images of a pack as PNG files, and a classifier of one property that is
+// independent of the model: logistic regression on the pixels.
 import { readFileSync } from "node:fs";
 import { deflateSync } from "node:zlib";
 
-/** A pack's images and one of its properties. */
+/** The images of a pack and one of its properties. */
 export class Portraits {
   constructor(path, property) {
     const bytes = readFileSync(path);
@@ -18,7 +18,7 @@ export class Portraits {
     this.labels = Array.from({ length: this.count }, (_, row) => labels.readInt32LE(4 * (row * properties.length + column)));
   }
 
-  /** Bytes of an image, channel after channel. */
+  /** Bytes of an image, channel by channel. */
   image(row) {
     const size = this.channels * this.height * this.width;
     return this.pixels.subarray(row * size, (row + 1) * size);
@@ -59,8 +59,8 @@ function checksum(bytes) {
   return (sum ^ 0xffffffff) >>> 0;
 }
 
-export class Judge {
-  /** Learns from the first `count` portraits. */
+export class Classifier {
+  /** Trains on the first `count` portraits. */
   constructor(portraits, count) {
     this.weights = new Float64Array(portraits.image(0).length);
     this.bias = 0;
@@ -82,12 +82,12 @@ export class Judge {
     return sum;
   }
 
-  /** Share of the portraits from `first` on that it judges rightly. */
+  /** Share of the portraits from `first` on that it classifies correctly. */
   accuracy(portraits, first) {
     let right = 0;
     for (let row = first; row < portraits.count; ++row) {
-      const judged = this.score(portraits.image(row)) > 0;
-      right += Number(judged === (portraits.labels[row] === 1));
+      const predicted = this.score(portraits.image(row)) > 0;
+      right += Number(predicted === (portraits.labels[row] === 1));
     }
     return right / (portraits.count - first);
   }

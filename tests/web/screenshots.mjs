@@ -1,6 +1,6 @@
-// Makes the pictures of docs/explorer.md from running servers.
+// Makes the screenshots of docs/explorer.md from running servers.
 //   node tests/web/screenshots.mjs ADDRESS OUT.png explore|phone|image|training [PORTRAIT.png]
-// ADDRESS is that of a `facet serve` on a run of configs/demo.json (for `training` best one that still runs).
+// ADDRESS is that of a `facet serve` on a run of configs/demo.json (for `training`, preferably one that is still training).
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Browser, findBrowser, pause } from "./browser.mjs";
@@ -13,7 +13,7 @@ const browser = await Browser.start(findBrowser());
 async function show(state, width, height, options) {
   await browser.resize(width, height, options);
   await browser.open(`${address}/#${state}`);
-  await pause(2500); // thumbnails and samples come by themselves
+  await pause(2500); // until thumbnails and samples are loaded
 }
 
 const scenes = {
@@ -26,7 +26,7 @@ const scenes = {
     await browser.until("document.getElementById('edited').naturalWidth > 0");
     await browser.click("#code [data-factor=glasses] .switch");
     await browser.evaluate("scrollTo(0, 0)");
-    await pause(5000); // until the announcement has gone
+    await pause(5000); // until the announcement is gone
   },
 };
 await scenes[which]();

@@ -1,4 +1,4 @@
-// The page's rules without a browser: what an address means, and what hold and redraw do.
+// The rules of the page without a browser: what an address means, and what hold and redraw do.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathOf, ticks, valueRange } from "../../web/curves.mjs";
@@ -41,7 +41,7 @@ test("a state comes back from its address", () => {
   assert.deepEqual(read, state);
 });
 
-test("names may hold any sign, also those with a meaning in addresses", () => {
+test("names may contain any character, even those with a meaning in addresses", () => {
   const state = initialState();
   for (const name of ["seed", ".t", "a&b=c", "x@y!~1:2", "50 %", "__proto__", "ä 🙂", "view", "#"]) {
     state.picture = choose(state.picture, name, name);
@@ -51,14 +51,14 @@ test("names may hold any sign, also those with a meaning in addresses", () => {
   assert.deepEqual(read.picture, state.picture);
 });
 
-test("what cannot be read is left out and named", () => {
+test("unreadable parts of an address are skipped and listed", () => {
   const { state, faults } = fromAddress("#seed=-3&t=9&view=nowhere&first=3@x&glasses=with&second=%E0%A4&third=1~0:9&fourth=1~-1:2&z=!");
   assert.deepEqual(faults, ["seed=-3", "t=9", "view=nowhere", "first=3@x", "second=%E0%A4", "third=1~0:9", "fourth=1~-1:2", "z=!"]);
   assert.equal(choiceOf(state.picture, "glasses").component, "with");
   assert.equal(state.picture.seed, initialState().picture.seed);
 });
 
-test("a pinned picture has no pinned one, however deep an address goes", () => {
+test("a pinned picture has no pinned picture of its own, however deeply an address nests", () => {
   const { state, faults } = fromAddress("pin=".repeat(200000));
   assert.equal(faults.length, 0);
   assert.deepEqual([...state.pinned.factors.keys()], ["pin"]);
@@ -83,12 +83,12 @@ test("a factor that is held without being chosen keeps what was drawn", () => {
   assert.deepEqual(toRequest(next, model).factors, { first: { seed: 1 } });
 });
 
-test("a factor that is let go is redrawn with the others", () => {
+test("a released factor is redrawn with the others", () => {
   const held = toggleHold(initialState().picture, "first");
   assert.deepEqual(redrawAll(toggleHold(held, "first"), 99).factors, new Map());
 });
 
-test("redrawing one factor changes its seed alone", () => {
+test("redrawing one factor changes only its seed", () => {
   const { picture } = example();
   const next = redrawFactor(picture, "glasses", 55);
   assert.deepEqual(choiceOf(next, "first"), choiceOf(picture, "first"));
@@ -96,23 +96,23 @@ test("redrawing one factor changes its seed alone", () => {
   assert.deepEqual(choiceOf(next, "glasses"), { ...choiceOf(picture, "glasses"), seed: 55 });
 });
 
-test("another component forgets the place within the old one", () => {
+test("choosing another component drops the offsets within the old one", () => {
   const moved = move(choose(initialState().picture, "first", "2"), "first", 1, 1.5);
   assert.deepEqual(choiceOf(moved, "first").offsets, new Map([[1, 1.5]]));
   assert.deepEqual(choiceOf(choose(moved, "first", "3"), "first").offsets, new Map());
 });
 
-test("components are asked for by index", () => {
+test("components are requested by index", () => {
   assert.deepEqual(toRequest(example().picture, model), {
     seed: 7, temperature: 0.8,
     factors: {
       glasses: { component: 1 },
-      first: { component: 3, seed: 17, offsets: [{ dimension: 0, deviations: -1.5 }, { dimension: 1, deviations: 2 }] },
+      first: { component: 3, seed: 17, offsets: [{ dimension: 0, stddevs: -1.5 }, { dimension: 1, stddevs: 2 }] },
     },
   });
 });
 
-test("a state of another model loses what this one does not have", () => {
+test("a state from another model loses the factors and components that this model does not have", () => {
   const state = example();
   state.picture = choose(choose(state.picture, "hat", "on"), "glasses", "broken");
   state.grid = ["hat", "glasses"];
@@ -122,16 +122,16 @@ test("a state of another model loses what this one does not have", () => {
   assert.equal(fit.grid, null);
   assert.equal(fit.upload, null);
   assert.deepEqual(faults, [
-    "no component 'broken' of glasses", "no factor 'hat'", "an image's code of 1 numbers, where this model has 4",
+    "no component 'broken' of glasses", "no factor 'hat'", "a latent vector of 1 numbers (this model has 4)",
   ]);
 });
 
-test("differences are told by component, then by the place within", () => {
+test("differences are listed by component, then by the position within it", () => {
   const before = { picture: example().picture, components: { glasses: 1, first: 3 } };
   const other = redrawFactor(choose(before.picture, "glasses", "without"), "first", 5);
   assert.deepEqual(differences(before, { picture: other, components: { glasses: 0, first: 3 } }, model), [
     { name: "glasses", before: "with", after: "without" },
-    { name: "first", before: "3", after: "3, another place within" },
+    { name: "first", before: "3", after: "3, another position within it" },
   ]);
 });
 
@@ -142,7 +142,7 @@ test("numbers are packed as 32-bit floats", () => {
   assert.equal(unpacked(packed([Infinity])), null);
 });
 
-test("the same picture of a model that was read anew is another one", () => {
+test("the same state has another key after the model was reloaded", () => {
   const { picture } = example();
   assert.equal(pictureKey(picture, { ...model, version: "a" }), pictureKey({ ...picture }, { ...model, version: "a" }));
   assert.notEqual(pictureKey(picture, { ...model, version: "a" }), pictureKey(picture, { ...model, version: "b" }));
@@ -157,21 +157,21 @@ test("phases follow each other on one axis", () => {
   assert.deepEqual(phases.map((phase) => [phase.first, phase.last]), [[0, 200], [200, 250], [250, 260]]);
 });
 
-test("a training's progress counts the steps of all phases", () => {
+test("training progress counts the steps of all phases", () => {
   const training = { state: "running", phase: "initialise", step: 50, phase_steps: { pretrain: 200, initialise: 100, joint: 100 } };
   assert.equal(progress(training), 250 / 400);
   assert.equal(sentence(training), "Training: phase 2 mixtures, step 50 of 100");
   assert.equal(progress({ state: "waiting", phase: null, step: 0, phase_steps: {} }), 0);
 });
 
-test("a chart's range leaves out a low start, and nothing else", () => {
+test("the range of a chart leaves out a low start and nothing else", () => {
   const [low] = valueRange([-5000, ...Array.from({ length: 50 }, (_, index) => index)]);
   assert.ok(low > -10);
   const [all] = valueRange([-5, 0, 5]);
   assert.ok(all < -5);
 });
 
-test("axes have round marks", () => {
+test("axes have round ticks", () => {
   assert.deepEqual(ticks(-0.3, 9.7, 5), [0, 2, 4, 6, 8]);
   assert.deepEqual(ticks(0, 0.25, 5), [0, 0.05, 0.1, 0.15, 0.2, 0.25]);
 });
@@ -181,7 +181,7 @@ test("a curve has a gap where a value is missing", () => {
   assert.equal(pathOf([[0, 1], [1, 2], [2, NaN], [3, 4]], same, same), "M0.0 1.0L1.0 2.0M3.0 4.0");
 });
 
-test("normal numbers have mean 0 and deviation 1 and depend on the seed alone", () => {
+test("normal numbers have mean 0 and standard deviation 1 and depend only on the seed", () => {
   const numbers = standardNormal(4000, 3);
   const mean = numbers.reduce((sum, number) => sum + number) / numbers.length;
   const variance = numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0) / numbers.length;

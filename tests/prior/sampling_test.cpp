@@ -1,0 +1,66 @@
+// The predictive density of a block, and draws of components and blocks.
+#include "facet/prior/sampling.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "facet/core/torch.h"
+#include "tests/close.h"
+
+namespace facet {
+namespace {
+
+TEST(Predictive, IsTheLogOfAWeightedSumOfStudentTs) {
+  const FactorPosterior posterior = random_posterior(Key(24), 5, 3);
+  const NormalGamma q = posterior.mean();
+  const torch::Tensor z = 2 * normal64(Key(25), {7, 3});
+  const torch::Tensor pi = posterior.counts / posterior.counts.sum();
+  for (int64_t n = 0; n < 7; ++n) {
+    double sum = 0;
+    for (int64_t k = 0; k < 5; ++k) {
+      double product = pi[k].item<double>();
+      for (int64_t d = 0; d < 3; ++d) {
+        const double s = q.s[k][d].item<double>(), a = q.a[k][d].item<double>();
+        const double scale = (s + 1) / s * q.b[k][d].item<double>() / a, freedom = 2 * a;
+        const double offset = z[n][d].item<double>() - q.m[k][d].item<double>();
+        product *= std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) /
+                   std::sqrt(freedom * std::numbers::pi * scale) *
+                   std::pow(1 + offset * offset / (freedom * scale), -(freedom + 1) / 2);
+      }
+      sum += product;
+    }
+    EXPECT_NEAR(predictive_log_density(z, posterior)[n].item<double>(), std::log(sum), 1e-11);
+  }
+}
+
+TEST(Predictive, BlocksAreDrawnFromTheirComponents) {
+  FactorPosterior posterior = random_posterior(Key(26), 3, 2);
+  const torch::Tensor components = torch::tensor({2, 0}, kInt64).repeat({20'000});
+  const torch::Tensor z = sample_blocks(Key(27), posterior, components);
+  const NormalGamma q = posterior.mean();
+  for (const int64_t k : {2, 0}) {
+    const torch::Tensor draws = z.index_select(0, components.eq(k).nonzero().squeeze(1));
+    const torch::Tensor median = std::get<0>(draws.median(0));
+    const torch::Tensor scale = torch::sqrt((q.s[k] + 1) / q.s[k] * q.b[k] / q.a[k]);
+    // The standard error of a median is 1.25 scale / sqrt(n) for a Normal, similar for a Student-t.
+    EXPECT_TRUE(close(median / scale, q.m[k] / scale, 0, 5 * 1.4 / std::sqrt(20'000.0)));
+  }
+}
+
+TEST(SampleComponents, FrequenciesAreTheExpectedWeights) {
+  FactorPosterior posterior = random_posterior(Key(28), 4, 1);
+  posterior.counts = torch::tensor({1.0, 30.0, 0.5, 8.5}, kFloat64);
+  constexpr int64_t count = 50'000;
+  const torch::Tensor drawn = sample_components(Key(29), posterior, count);
+  ASSERT_EQ(drawn.sizes(), (std::vector<int64_t>{count}));
+  for (int64_t k = 0; k < 4; ++k) {
+    const double weight = posterior.counts[k].item<double>() / 40;
+    const double share = drawn.eq(k).to(kFloat64).mean().item<double>();
+    EXPECT_NEAR(share, weight, 5 * std::sqrt(weight * (1 - weight) / count));
+  }
+}
+
+}  // namespace
+}  // namespace facet
