@@ -9,8 +9,8 @@ struct Device;
 
 namespace facet {
 
-/// "cpu", "cuda", or "auto": the GPU if there is one that our kernels run on, otherwise the CPU.
-/// Throws an Error for "cuda" without such a GPU.
+/// "cpu", "cuda", or "auto" for the GPU where there is one. An Error for "cuda" where there is
+/// none.
 c10::Device choose_device(const std::string& text);
 
 }  // namespace facet

@@ -5,9 +5,20 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/cuda/gpu.h"
+#include "facet/cuda/random_ops.h"
 
 namespace facet {
+
+namespace {
+
+/// Whether our kernels draw numbers of these options.
+bool kernel_draws(const torch::TensorOptions& options) {
+  const auto type = c10::typeMetaToScalarType(options.dtype());
+  return (type == kFloat32 || type == kFloat64) && cuda::kernels_available(options.device());
+}
+
+}  // namespace
 
 Key Key::fold(std::string_view purpose) const {
   uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -19,7 +30,8 @@ Key Key::fold(std::string_view purpose) const {
 }
 
 Key Key::at(const torch::Tensor& counter) const {
-  if (counter.device().is_cpu()) return fold(static_cast<uint64_t>(counter.item<int64_t>()));
+  if (!cuda::kernels_available(counter.device()))
+    return fold(static_cast<uint64_t>(counter.item<int64_t>()));
   Key key = *this;
   key.counter_ = counter;
   return key;
@@ -37,14 +49,14 @@ torch::Generator Key::generator(torch::Device device) const {
 
 torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
                               const torch::TensorOptions& options) {
-  if (cuda::draws(options))
+  if (kernel_draws(options))
     return cuda::standard_normal(key.value(), key.counter(), shape, options);
   return torch::randn(shape, key.generator(options.device()), options);
 }
 
 torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
                       const torch::TensorOptions& options) {
-  if (cuda::draws(options)) return cuda::uniform(key.value(), key.counter(), shape, options);
+  if (kernel_draws(options)) return cuda::uniform(key.value(), key.counter(), shape, options);
   return torch::rand(shape, key.generator(options.device()), options);
 }
 

@@ -21,9 +21,9 @@ class Key {
     return key;
   }
   Key fold(std::string_view purpose) const;
-  /// A key for the step whose number is in `counter`, an int64 scalar. On the CPU this is
-  /// fold(counter). On a GPU the draws read the counter each time they run, so that a captured
-  /// graph draws new numbers at every replay.
+  /// A key for the step that `counter` (int64, one number) counts. Where our kernels draw, they
+  /// read the counter on the GPU each time they run, so that a captured step draws anew; elsewhere
+  /// it is read here, and the key is fold(counter).
   Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }

@@ -1,5 +1,5 @@
-// Adam's step and the gradient's length over flat float32 buffers on a GPU. What changes with time
-// is read from the GPU, so that a recorded step can be replayed.
+// Adam's step and the gradient's norm over flat float32 buffers on a GPU. What changes from step to
+// step is read from the GPU's memory, so that a captured step can be replayed.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ struct AdamSettings {
   double weight_decay;          ///< times the learning rate: the share that parameters lose
   const double* learning_rate;  ///< on the GPU
   const int64_t* step;          ///< on the GPU, counted from 1
-  const double* norm;  ///< on the GPU, the gradient's length; may be null without a largest
+  const double* norm;  ///< on the GPU, the gradient's norm; may be null where none is clipped
 };
 
-/// One step in place. `shadow` receives the new parameters as bfloat16 and may be null.
+/// One step in place. `bf16_copy` receives the new parameters as bfloat16; it may be null.
 void adam_step(float* parameters, const float* gradients, float* first, float* second,
-               uint16_t* shadow, int64_t count, const AdamSettings& settings, cudaStream_t stream);
+               uint16_t* bf16_copy, int64_t count, const AdamSettings& settings,
+               cudaStream_t stream);
 
-/// How many numbers gradient_norm needs room for.
+/// How many partial sums gradient_norm needs memory for.
 int64_t norm_partials();
 
-/// The Euclidean length of `gradients`, in two launches.
+/// The Euclidean norm of `gradients`, in two launches.
 void gradient_norm(const float* gradients, int64_t count, double* partials, double* norm,
                    cudaStream_t stream);
 

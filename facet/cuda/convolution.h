@@ -43,7 +43,7 @@ struct ConvolutionSizes {
 /// What happens to a sum before it is stored.
 struct Finish {
   View out;
-  const float* bias = nullptr;  ///< one a channel; none where null
+  const float* bias = nullptr;  ///< one per channel; none where null
   bool relu = false;
   View mask;  ///< where its data is not null: zero unless the mask is above zero
 };
@@ -71,7 +71,7 @@ void weight_gradient(Operand operand, const ConvolutionSizes& sizes, const View&
                      const View& y_gradient, float* weights_gradient, float* bias_gradient,
                      const Workspace& workspace, cudaStream_t stream);
 
-/// Sums over all pixels, one a channel: the gradient of a transposed convolution's bias.
+/// Sums over all pixels, one per channel: the gradient of a transposed convolution's bias.
 void channel_sums(Operand operand, const View& x, int batch, int height, int width, int channels,
                   float* sums, const Workspace& workspace, cudaStream_t stream);
 

@@ -11,6 +11,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/cuda/own_stream.h"
 
 namespace facet::cuda {
@@ -18,20 +19,21 @@ namespace facet::cuda {
 namespace {
 
 using c10::cuda::CUDAStream;
-/// Its namespace is another one in every version of LibTorch.
+/// Its namespace differs between versions of LibTorch.
 using MemoryPool = decltype(at::cuda::graph_pool_handle());
 
-/// Steps of a kind that are done before it is recorded.
-constexpr int64_t steps_before_recording = 3;
+/// Steps of a kind that run directly before it is captured.
+constexpr int64_t steps_before_capture = 3;
 
+/// What is launched on `later` from now on waits for what `earlier` has been given.
 void follow(const CUDAStream& later, const CUDAStream& earlier) {
   at::cuda::CUDAEvent event;
   event.record(earlier);
   event.block(later);
 }
 
-/// Makes `inner` current and orders its work after that of the stream that was current, and what
-/// follows on that one after it.
+/// Makes `inner` the current stream. Its work runs after what the current stream has been given,
+/// and what that stream is given afterwards waits for it.
 class CurrentStream {
  public:
   explicit CurrentStream(CUDAStream inner)
@@ -44,7 +46,7 @@ class CurrentStream {
     try {
       follow(outer_, inner_);
     } catch (const c10::Error&) {
-      // The GPU is lost: whoever uses it next is told.
+      // The GPU is lost: its next use throws.
     }
   }
   CurrentStream(const CurrentStream&) = delete;
@@ -54,12 +56,12 @@ class CurrentStream {
   CUDAStream outer_, inner_;
 };
 
-/// A recording under way, which ends when this does, whatever happens in between. Only one at a
-/// time in the process: LibTorch's allocator sees all threads.
-class Recording {
+/// A capture under way, which ends with this object, whatever happens in between. Only one at a
+/// time in the process: LibTorch's allocator serves all threads.
+class Capture {
  public:
-  Recording(at::cuda::CUDAGraph& graph, MemoryPool pool) : alone_(mutex()), graph_(graph) {
-    // Other threads go on with what they do, also with what may not be recorded.
+  Capture(at::cuda::CUDAGraph& graph, MemoryPool pool) : alone_(mutex()), graph_(graph) {
+    // Other threads go on with their work, even with calls that may not be captured.
     graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     open_ = true;
   }
@@ -67,17 +69,17 @@ class Recording {
     open_ = false;
     graph_.capture_end();
   }
-  ~Recording() {
+  ~Capture() {
     if (!open_) return;
     try {
       graph_.capture_end();
     } catch (const c10::Error&) {
-      // What went wrong inside is under way already, and says more.
+      // The exception that ended the capture is on its way, and says more.
     }
     cudaGetLastError();
   }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
 
  private:
   static std::mutex& mutex() {
@@ -138,7 +140,7 @@ int64_t free_memory(torch::Device device) {
 }
 
 struct CudaGraphCache::State {
-  /// The graph of a kind, and how many of its steps were done without one.
+  /// The graph of a kind, and how many of its steps ran directly.
   struct Kind {
     int64_t steps = 0;
     std::unique_ptr<at::cuda::CUDAGraph> graph;
@@ -154,7 +156,7 @@ struct CudaGraphCache::State {
 };
 
 CudaGraphCache::CudaGraphCache(torch::Device device, bool capture) {
-  if (capture && device.is_cuda()) state_ = std::make_unique<State>(device);
+  if (capture && kernels_available(device)) state_ = std::make_unique<State>(device);
 }
 
 CudaGraphCache::~CudaGraphCache() = default;
@@ -162,21 +164,21 @@ CudaGraphCache::~CudaGraphCache() = default;
 void CudaGraphCache::step(int64_t kind, const std::function<void()>& body) {
   if (!state_) return body();
   const c10::cuda::CUDAGuard guard(state_->device);
-  // Graphs cannot be recorded on the stream that is everybody's.
+  // The default stream cannot be captured.
   const auto index = state_->device.index();
   std::optional<CurrentStream> own;
   if (c10::cuda::getCurrentCUDAStream(index) == c10::cuda::getDefaultCUDAStream(index))
     own.emplace(state_->stream.get());
-  State::Kind& recorded = state_->kinds[kind];
-  if (!recorded.graph) {
-    if (recorded.steps++ < steps_before_recording) return body();
+  State::Kind& captured = state_->kinds[kind];
+  if (!captured.graph) {
+    if (captured.steps++ < steps_before_capture) return body();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    Recording recording(*graph, state_->pool);
+    Capture capture(*graph, state_->pool);
     body();
-    recording.finish();
-    recorded.graph = std::move(graph);
+    capture.finish();
+    captured.graph = std::move(graph);
   }
-  recorded.graph->replay();
+  captured.graph->replay();
 }
 
 void CudaGraphCache::forget(int64_t kind) {

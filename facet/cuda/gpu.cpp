@@ -1,5 +1,7 @@
 #include "facet/cuda/gpu.h"
 
+#include <atomic>
+
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -9,6 +11,12 @@
 
 namespace facet::cuda {
 
+namespace {
+
+std::atomic<int> without_kernels = 0;
+
+}  // namespace
+
 bool available() { return at::hasCUDA(); }
 
 void synchronize(torch::Device device) {
@@ -17,9 +25,13 @@ void synchronize(torch::Device device) {
   c10::cuda::device_synchronize();
 }
 
-bool runs_kernels(torch::Device device) {
-  return at::cuda::getDeviceProperties(device.index())->major >= 9;
+bool kernels_available(torch::Device device) {
+  return device.is_cuda() && without_kernels == 0 &&
+         at::cuda::getDeviceProperties(device.index())->major >= 9;
 }
+
+WithoutKernels::WithoutKernels() { ++without_kernels; }
+WithoutKernels::~WithoutKernels() { --without_kernels; }
 
 std::string gpu_name(torch::Device device) {
   return at::cuda::getDeviceProperties(device.index())->name;

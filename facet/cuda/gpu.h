@@ -1,4 +1,4 @@
-// What a GPU says of itself.
+// What a GPU says of itself, and whether our kernels run on it.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,26 @@
 
 namespace facet::cuda {
 
-/// Whether there is a GPU that LibTorch can use.
+/// Whether this build can use a GPU and there is one.
 bool available();
 
-/// Waits for everything that was asked of a GPU; on the CPU nothing is ever pending.
+/// Waits for the GPU to finish all its work; the CPU has none waiting.
 void synchronize(torch::Device device);
 
-/// Whether this build's kernels run on the GPU: they need compute capability 9.0 (H100, H200) or a
-/// later one. True where a build has none, since LibTorch's own run anywhere.
-bool runs_kernels(torch::Device device);
+/// Whether our kernels run on `device`: a GPU of compute capability 9.0 (H100, H200) or later, in a
+/// build with CUDA. Elsewhere LibTorch's own operations compute. The layers ops/, prior/ and nets/
+/// ask this and give everybody else one function for both.
+bool kernels_available(torch::Device device);
+
+/// While one lives, kernels_available() is false for all threads, as on an older GPU. Tests use it
+/// to run LibTorch's own operations on a GPU that has kernels.
+class WithoutKernels {
+ public:
+  WithoutKernels();
+  ~WithoutKernels();
+  WithoutKernels(const WithoutKernels&) = delete;
+  WithoutKernels& operator=(const WithoutKernels&) = delete;
+};
 
 /// "NVIDIA H200".
 std::string gpu_name(torch::Device device);

@@ -1,4 +1,5 @@
-// What stands in for gpu.cpp in builds without CUDA.
+// What stands in for gpu.cpp in builds without CUDA: they compute on the CPU, whatever LibTorch
+// can.
 #include <stdexcept>
 
 #include "facet/core/torch.h"
@@ -6,11 +7,14 @@
 
 namespace facet::cuda {
 
-bool available() { return at::hasCUDA(); }
+bool available() { return false; }
 
 void synchronize(torch::Device) {}
 
-bool runs_kernels(torch::Device) { return true; }
+bool kernels_available(torch::Device) { return false; }
+
+WithoutKernels::WithoutKernels() = default;
+WithoutKernels::~WithoutKernels() = default;
 
 std::string gpu_name(torch::Device) {
   throw std::logic_error("the name of a GPU, in a build without CUDA");

@@ -1,6 +1,6 @@
 // The latent vector on a GPU, float32: the encoder's head [B, 2Z] cut into mean and log variance
-// (the latter held between two bounds), the draw z = mean + sigma noise, and KL(q || N(0, I)). Each
-// is one launch in either direction.
+// (the latter clamped between two bounds), the draw z = mean + sigma noise, and KL(q || N(0, I)).
+// Each is one launch in either direction.
 #pragma once
 
 #include <cstdint>

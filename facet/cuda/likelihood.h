@@ -1,6 +1,6 @@
 // Log densities of images on a GPU, float32: log p(x|z) of every image together with its
-// derivative by the decoder's output, in one pass; the way back is that derivative times the
-// image's gradient.
+// derivative by the decoder's output, in one pass; the backward pass multiplies that derivative by
+// the image's gradient.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct LikelihoodShape {
 void bernoulli_log_density(const float* x, const float* output, float* log_density,
                            float* derivative, const LikelihoodShape& shape, cudaStream_t stream);
 
-/// The output is C means and then C numbers whose sigmoid is scaled to a deviation between two
-/// bounds.
+/// The output is C means and then C numbers whose sigmoid is scaled to a standard deviation between
+/// two bounds.
 void gaussian_log_density(const float* x, const float* output, float* log_density,
                           float* derivative, float smallest_stddev, float largest_stddev,
                           const LikelihoodShape& shape, cudaStream_t stream);

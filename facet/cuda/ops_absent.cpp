@@ -1,8 +1,14 @@
-// The kernels of a build without CUDA: they take nothing, so nobody calls them.
+// What stands in for the *_ops.cpp files in builds without CUDA. kernels_available() is false
+// there, so nobody calls these functions.
 #include <stdexcept>
 
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/cuda/adam_ops.h"
+#include "facet/cuda/latent_ops.h"
+#include "facet/cuda/likelihood_ops.h"
+#include "facet/cuda/prior_ops.h"
+#include "facet/cuda/random_ops.h"
+#include "facet/cuda/sums_ops.h"
 
 namespace facet::cuda {
 
@@ -11,11 +17,6 @@ namespace {
 [[noreturn]] void absent() { throw std::logic_error("this build has no kernels for a GPU"); }
 
 }  // namespace
-
-bool takes(const torch::Tensor&) { return false; }
-bool takes_block(const torch::Tensor&) { return false; }
-bool takes_pixels(const torch::Tensor&) { return false; }
-bool draws(const torch::TensorOptions&) { return false; }
 
 torch::Tensor standard_normal(uint64_t, const torch::Tensor&, torch::IntArrayRef,
                               const torch::TensorOptions&) {

@@ -1,5 +1,5 @@
-// A stream that nobody else has. LibTorch hands out the same 32 streams again and again, and a run
-// whose stream another run records would become part of that recording. For CUDA files only.
+// A stream that nobody else uses. LibTorch hands out the same 32 streams again and again, and a run
+// whose stream another run captures would become part of that capture. For CUDA files only.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,8 +18,8 @@ class OwnStream {
     C10_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
   ~OwnStream() {
-    // Its number may be given to another stream at once, and LibTorch keeps memory by that number.
-    // A lost GPU is told of elsewhere.
+    // CUDA may give its handle to another stream at once, and LibTorch keeps memory by that handle.
+    // Errors are ignored: a lost GPU is reported by its next use.
     (void)cudaStreamSynchronize(stream_);
     (void)cudaStreamDestroy(stream_);
   }

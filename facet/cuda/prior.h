@@ -17,7 +17,7 @@ namespace facet::cuda {
 
 constexpr int most_factors = 8;
 
-/// One factor: its block of the encodings, its posterior, room for what is computed. B images, K
+/// One factor: its block of the encodings, its posterior, memory for what is computed. B images, K
 /// components, D dimensions; where nothing else is said tensors are dense.
 struct PriorFactor {
   int64_t components, dimensions;
@@ -29,19 +29,19 @@ struct PriorFactor {
   const int64_t* labels;                             ///< [B], -1 where unknown; may be null
   int64_t labels_stride;
 
-  double* log_normal;        ///< room, [B, K] (eq:Elogp)
-  double* log_weights;       ///< room, [K]: digamma(c)
-  double* tile_sums;         ///< room, of tile_numbers(B, K) numbers
-  double* responsibilities;  ///< [B, K], as the rest here null where terms are not asked for
+  double* log_normal;        ///< scratch, [B, K] (eq:Elogp)
+  double* log_weights;       ///< scratch, [K]: digamma(c)
+  double* tile_sums;         ///< scratch, of tile_numbers(B, K) numbers
+  double* responsibilities;  ///< [B, K], as the rest here null where no terms are wanted
   double *kl_z, *kl_r, *label_log_likelihood;  ///< [B]
 
   /// Derivatives of kl_z and of the label's log likelihood by mean and log variance, [B, D] with
-  /// rows `row` numbers apart; null where no gradient is asked for. The label's may be null alone.
+  /// rows `row` numbers apart; null where no gradient is wanted. The label's may be null alone.
   float *kl_mean, *kl_spread, *label_mean, *label_spread;
-  double* coefficients;  ///< room for them, [K, 2, D]
+  double* coefficients;  ///< scratch for them, [K, 2, D]
 
-  double* partials;   ///< room for terms, of partial_numbers(B, K, D) numbers
-  unsigned* tickets;  ///< and, of ticket_numbers(B)
+  double* partials;   ///< scratch for terms, of partial_numbers(B, K, D) numbers
+  unsigned* tickets;  ///< likewise, of ticket_numbers(B)
 };
 
 struct PriorBatch {
@@ -59,11 +59,11 @@ enum class Encodings {
   variances,      ///< float64 means and variances, as phase 2 keeps them
 };
 
-/// Responsibilities and terms; with log_variances and where asked for, their derivatives.
+/// Responsibilities and terms; with log_variances also their derivatives, where those have memory.
 void prior_terms(const PriorBatch& batch, Encodings encodings, cudaStream_t stream);
 
-/// What gradients() of a batch is to give back: for each factor the gradient [B] of kl_z and of the
-/// label's log likelihood, null where there is none, with strides.
+/// For each factor the gradient [B] of kl_z and of the label's log likelihood, null where there is
+/// none, with strides.
 struct TermGradients {
   const double* kl_z[most_factors];
   const double* label[most_factors];

@@ -1,4 +1,5 @@
-// Networks on a GPU, in builds without CUDA: there are none.
+// What stands in for stack*.cpp in builds without CUDA. kernels_available() is false there, so
+// nobody makes a stack.
 #include <stdexcept>
 
 #include "facet/core/torch.h"
@@ -6,12 +7,10 @@
 
 namespace facet::cuda {
 
-struct Stack::State {};
-
-bool takes_stacks(torch::Device) { return false; }
+struct StackState {};
 
 Stack::Stack(std::vector<StackLayer>, std::vector<torch::Tensor>) {
-  throw std::logic_error("a network on a GPU in a build without CUDA");
+  throw std::logic_error("a network on a GPU, in a build without CUDA");
 }
 Stack::~Stack() = default;
 torch::Tensor Stack::forward(const torch::Tensor& input) { return input; }

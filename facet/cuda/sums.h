@@ -1,5 +1,5 @@
 // Sums over the images of a batch on a GPU, several in one launch: the training loss as a weighted
-// sum of means with its way back, and the sums of a metrics line. Each sum is taken in one order.
+// sum of means with its gradient, and the sums of a metrics line. Each sum is taken in one order.
 #pragma once
 
 #include <cstdint>

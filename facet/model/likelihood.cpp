@@ -1,14 +1,12 @@
 #include "facet/model/likelihood.h"
 
-#include <cmath>
 #include <functional>
-#include <numbers>
 
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/ops/likelihood.h"
 
 namespace facet {
 
@@ -24,15 +22,11 @@ class Bernoulli : public Likelihood {
  public:
   int64_t numbers_per_value() const override { return 1; }
   torch::Tensor from_pixels(const torch::Tensor& pixels) const override {
-    if (cuda::takes_pixels(pixels)) return cuda::from_pixels(pixels, 1.0 / 255.0, 0.0);
-    return pixels.to(kFloat32).mul_(1.0 / 255.0);
+    return ops::from_pixels(pixels, 1.0 / 255.0, 0.0);
   }
   torch::Tensor to_pixels(const torch::Tensor& x) const override { return rounded_pixels(x); }
   torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const override {
-    if (cuda::takes(output)) return cuda::bernoulli_log_density(x, output);
-    return -torch::binary_cross_entropy_with_logits(output, x, {}, {}, at::Reduction::None)
-                .flatten(1)
-                .sum(1);
+    return ops::bernoulli_log_density(x, output);
   }
   torch::Tensor mean(const torch::Tensor& output) const override { return torch::sigmoid(output); }
   torch::Tensor stddev(const torch::Tensor& output) const override {
@@ -58,23 +52,17 @@ class Gaussian : public Likelihood {
   }
   int64_t numbers_per_value() const override { return 2; }
   torch::Tensor from_pixels(const torch::Tensor& pixels) const override {
-    if (cuda::takes_pixels(pixels)) return cuda::from_pixels(pixels, 2.0 / 255.0, -1.0);
-    return pixels.to(kFloat32).mul_(2.0 / 255.0).sub_(1.0);
+    return ops::from_pixels(pixels, 2.0 / 255.0, -1.0);
   }
   torch::Tensor to_pixels(const torch::Tensor& x) const override {
     return rounded_pixels((x + 1.0) * 0.5);
   }
   torch::Tensor log_density(const torch::Tensor& x, const torch::Tensor& output) const override {
-    if (cuda::takes(output)) return cuda::gaussian_log_density(x, output, minimum_, maximum_);
-    const torch::Tensor sd = stddev(output);
-    const torch::Tensor scaled = (x - mean(output)) / sd;
-    return -(0.5 * scaled.square() + torch::log(sd) + 0.5 * std::log(2.0 * std::numbers::pi))
-                .flatten(1)
-                .sum(1);
+    return ops::gaussian_log_density(x, output, minimum_, maximum_);
   }
   torch::Tensor mean(const torch::Tensor& output) const override { return output.chunk(2, 1)[0]; }
   torch::Tensor stddev(const torch::Tensor& output) const override {
-    return minimum_ + (maximum_ - minimum_) * torch::sigmoid(output.chunk(2, 1)[1]);
+    return ops::gaussian_stddev(output, minimum_, maximum_);
   }
   torch::Tensor sample(const Key& key, const torch::Tensor& output) const override {
     const torch::Tensor centre = mean(output);

@@ -1,7 +1,8 @@
 #include "facet/model/objective.h"
 
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/ops/latent.h"
+#include "facet/ops/sums.h"
 
 namespace facet {
 
@@ -61,15 +62,12 @@ namespace {
 
 /// Minus eq:elbo:a to eq:elbo:c, the mean over the images.
 torch::Tensor unlabelled_loss(const BoundTerms& terms, const torch::Tensor& kl_weight) {
-  if (cuda::takes(terms.reconstruction)) {
-    std::vector<cuda::WeightedMean> means = {{terms.reconstruction, -1.0, {}}};
-    for (const FactorTerms& factor : terms.factors) {
-      means.push_back({factor.kl_z, 1.0, kl_weight});
-      means.push_back({factor.kl_r, 1.0, {}});
-    }
-    return cuda::weighted_sum(means);
+  std::vector<torch::Tensor> kl_z, kl_r;
+  for (const FactorTerms& factor : terms.factors) {
+    kl_z.push_back(factor.kl_z);
+    kl_r.push_back(factor.kl_r);
   }
-  return -(terms.reconstruction.mean() - kl_weight * terms.kl_z().mean() - terms.kl_r().mean());
+  return ops::negative_elbo(terms.reconstruction, kl_z, kl_r, kl_weight);
 }
 
 }  // namespace
@@ -82,16 +80,12 @@ torch::Tensor batch_loss(const BoundTerms& terms, const torch::Tensor& labels,
 }
 
 torch::Tensor standard_normal_kl(const Encoding& encoding) {
-  if (cuda::takes(encoding.mean))
-    return cuda::standard_normal_kl(encoding.mean, encoding.log_variance);
-  return 0.5 * (encoding.mean.square() + encoding.variance() - 1.0 - encoding.log_variance).sum(1);
+  return ops::standard_normal_kl(encoding.mean, encoding.log_variance);
 }
 
 torch::Tensor pretrain_loss(const torch::Tensor& reconstruction, const torch::Tensor& kl,
                             const torch::Tensor& kl_weight) {
-  if (cuda::takes(reconstruction))
-    return cuda::weighted_sum({{reconstruction, -1.0, {}}, {kl, 1.0, kl_weight}});
-  return -(reconstruction.mean() - kl_weight * kl.mean());
+  return ops::negative_elbo(reconstruction, {kl}, {}, kl_weight);
 }
 
 }  // namespace facet

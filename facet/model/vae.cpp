@@ -1,7 +1,7 @@
 #include "facet/model/vae.h"
 
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/ops/latent.h"
 
 namespace facet {
 
@@ -16,8 +16,7 @@ constexpr double smallest_log_variance = -12, largest_log_variance = 8;
 torch::Tensor Encoding::variance() const { return torch::exp(log_variance); }
 
 torch::Tensor Encoding::sample(const Key& key) const {
-  if (cuda::takes(mean)) return cuda::sample_latent(mean, log_variance, key.value(), key.counter());
-  return mean + torch::exp(0.5 * log_variance) * standard_normal(key, mean.sizes(), mean.options());
+  return ops::sample_latent(mean, log_variance, key);
 }
 
 Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
@@ -43,26 +42,16 @@ NamedTensors Vae::parameters() const {
 }
 
 Encoding Vae::encode(const torch::Tensor& x) const {
-  const torch::Tensor head = encoder_.forward(x);
-  if (cuda::takes(head)) {
-    const auto [mean, log_variance] =
-        cuda::split_encoding(head, smallest_log_variance, largest_log_variance);
-    return {mean, log_variance};
-  }
-  const auto halves = head.chunk(2, 1);
-  return {halves[0], halves[1].clamp(smallest_log_variance, largest_log_variance)};
+  const auto [mean, log_variance] =
+      ops::split_encoding(encoder_.forward(x), smallest_log_variance, largest_log_variance);
+  return {mean, log_variance};
 }
 
 std::pair<Encoding, torch::Tensor> Vae::encode_and_sample(const torch::Tensor& x,
                                                           const Key& noise) const {
-  if (cuda::takes(x)) {
-    const auto [mean, log_variance, z] =
-        cuda::draw_encoding(encoder_.forward(x), smallest_log_variance, largest_log_variance,
-                            noise.value(), noise.counter());
-    return {{mean, log_variance}, z};
-  }
-  const Encoding encoding = encode(x);
-  return {encoding, encoding.sample(noise)};
+  const auto [mean, log_variance, z] =
+      ops::draw_encoding(encoder_.forward(x), smallest_log_variance, largest_log_variance, noise);
+  return {{mean, log_variance}, z};
 }
 
 torch::Tensor Vae::decode(const torch::Tensor& z) const {

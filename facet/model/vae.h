@@ -59,7 +59,7 @@ class Vae {
 
   /// From now on the kernels of cuda/stack.h run the networks, on the parameters' current memory;
   /// their gradients must be defined. They compute in TF32 if `bf16_copies` is empty, otherwise in
-  /// bfloat16.
+  /// bfloat16. Where our kernels do not run on the model's device, nothing changes.
   void accelerate(const Bf16Copies& bf16_copies);
   bool accelerated() const { return encoder_.stack() != nullptr; }
   /// Around the backward passes of an accelerated model: the first pass after begin_gradients()

@@ -1,10 +1,9 @@
 #include "facet/nets/adam.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
+#include "facet/ops/adam.h"
 
 namespace facet {
 
@@ -14,6 +13,12 @@ namespace {
 constexpr int64_t alignment = 16;
 
 int64_t aligned(int64_t count) { return (count + alignment - 1) / alignment * alignment; }
+
+ops::AdamNumbers numbers_of(const AdamOptions& options, const torch::Tensor& learning_rate,
+                            const torch::Tensor& step, const torch::Tensor& norm) {
+  const auto& [beta1, beta2, epsilon, clip_grad_norm, weight_decay] = options;
+  return {beta1, beta2, epsilon, clip_grad_norm, weight_decay, learning_rate, step, norm};
+}
 
 }  // namespace
 
@@ -31,28 +36,13 @@ void AdamOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
 }
 
-void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
-                 const torch::Tensor& step, const torch::Tensor& learning_rate,
-                 const AdamOptions& options) {
-  torch::NoGradGuard no_gradient;
-  moments.first.lerp_(gradients, 1.0 - options.beta1);
-  moments.second.mul_(options.beta2).addcmul_(gradients, gradients, 1.0 - options.beta2);
-  if (options.weight_decay > 0) parameters.mul_(1.0 - options.weight_decay * learning_rate);
-  if (step.device().is_cpu()) {
-    const auto steps = static_cast<double>(step.item<int64_t>());
-    const double correction1 = 1.0 - std::pow(options.beta1, steps);
-    const double correction2 = 1.0 - std::pow(options.beta2, steps);
-    const torch::Tensor denominator =
-        moments.second.sqrt().mul_(1.0 / std::sqrt(correction2)).add_(options.epsilon);
-    parameters.addcdiv_(moments.first, denominator, -learning_rate.item<double>() / correction1);
-    return;
-  }
-  const torch::Tensor steps = step.to(kFloat64);
-  const torch::Tensor correction1 = 1.0 - torch::pow(options.beta1, steps);
-  const torch::Tensor correction2 = 1.0 - torch::pow(options.beta2, steps);
-  const torch::Tensor denominator =
-      moments.second.sqrt().div_(correction2.sqrt()).add_(options.epsilon);
-  parameters.sub_((moments.first / denominator).mul_(learning_rate / correction1));
+void adam_update(const torch::Tensor& parameters, const torch::Tensor& gradients,
+                 const AdamMoments& moments, const torch::Tensor& step,
+                 const torch::Tensor& learning_rate, const AdamOptions& options) {
+  AdamOptions unclipped = options;
+  unclipped.clip_grad_norm = 0;
+  ops::adam_step(parameters, gradients, moments.first, moments.second, {},
+                 numbers_of(unclipped, learning_rate, step, {}));
 }
 
 torch::Tensor Adam::ParameterSlice::view(const torch::Tensor& flat) const {
@@ -63,8 +53,7 @@ torch::Tensor Adam::ParameterSlice::view(const torch::Tensor& flat) const {
   return slice.view({shape[0], shape[2], shape[3], shape[1]}).permute({0, 3, 1, 2});
 }
 
-Adam::Adam(const NamedTensors& parameters, const AdamOptions& options, bool bf16_copies)
-    : options_(options) {
+Adam::Adam(const NamedTensors& parameters, const AdamOptions& options) : options_(options) {
   torch::NoGradGuard no_gradient;
   int64_t total = 0;
   for (const auto& [name, parameter] : parameters) {
@@ -82,17 +71,15 @@ Adam::Adam(const NamedTensors& parameters, const AdamOptions& options, bool bf16
     parameter.set_data(slices_[i].view(parameters_));
     parameter.mutable_grad() = slices_[i].view(gradients_);
   }
-  if (bf16_copies) bf16_copies_ = parameters_.to(torch::kBFloat16);
 }
 
-torch::Tensor Adam::bf16_copy_of(const torch::Tensor& parameter) const {
+torch::Tensor Adam::bf16_copy_of(const torch::Tensor& parameter) {
+  if (!bf16_copies_.defined()) bf16_copies_ = parameters_.to(torch::kBFloat16);
   return bf16_copies_.narrow(0, parameter.data_ptr<float>() - parameters_.data_ptr<float>(),
                              parameter.numel());
 }
 
-torch::Tensor Adam::gradient_norm() const {
-  return cuda::takes(gradients_) ? cuda::gradient_norm(gradients_) : gradients_.norm();
-}
+torch::Tensor Adam::gradient_norm() const { return ops::gradient_norm(gradients_); }
 
 Adam::Range Adam::range_of(const NamedTensors& part) const {
   Range range{parameters_.numel(), 0};
@@ -112,15 +99,8 @@ void Adam::update(const Range& range, const torch::Tensor& learning_rate, const 
   const auto part = [&](const torch::Tensor& flat) {
     return flat.defined() ? flat.narrow(0, range.begin, range.end - range.begin) : flat;
   };
-  AdamMoments moments{part(moments_.first), part(moments_.second)};
-  if (cuda::takes(parameters_)) {
-    const auto& [beta1, beta2, epsilon, clip_grad_norm, weight_decay] = options;
-    return cuda::adam_step(
-        part(parameters_), part(gradients_), moments.first, moments.second, part(bf16_copies_),
-        {beta1, beta2, epsilon, clip_grad_norm, weight_decay, learning_rate, steps_, norm});
-  }
-  if (clips()) part(gradients_).mul_((options_.clip_grad_norm / norm).clamp_max(1.0));
-  adam_update(part(parameters_), part(gradients_), moments, steps_, learning_rate, options);
+  ops::adam_step(part(parameters_), part(gradients_), part(moments_.first), part(moments_.second),
+                 part(bf16_copies_), numbers_of(options, learning_rate, steps_, norm));
 }
 
 torch::Tensor Adam::in_order(const torch::Tensor& flat) const {

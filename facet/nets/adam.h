@@ -15,18 +15,17 @@ struct AdamMoments {
   torch::Tensor first, second;
 };
 
-/// One Adam step of flat `parameters` in place. `step` (int64, counted from 1) and `learning_rate`
-/// (float64) are scalars on the parameters' device; on a GPU they are not copied to the host.
-void adam_update(torch::Tensor parameters, const torch::Tensor& gradients, AdamMoments& moments,
-                 const torch::Tensor& step, const torch::Tensor& learning_rate,
-                 const AdamOptions& options);
+/// One Adam step of flat `parameters` in place; gradients are not clipped. `step` (int64, counted
+/// from 1) and `learning_rate` (float64) are numbers on their device, and on a GPU they stay there.
+void adam_update(const torch::Tensor& parameters, const torch::Tensor& gradients,
+                 const AdamMoments& moments, const torch::Tensor& step,
+                 const torch::Tensor& learning_rate, const AdamOptions& options);
 
 class Adam {
  public:
-  /// Makes the parameters, which must already be on their device, views of its buffer. On a GPU,
-  /// the weights of convolutions are stored channels-last, and with `bf16_copies` every parameter
-  /// has a bfloat16 copy.
-  Adam(const NamedTensors& parameters, const AdamOptions& options, bool bf16_copies = false);
+  /// Makes the parameters, which must be on their device already, views of its buffer. On a GPU the
+  /// weights of convolutions lie channels-last.
+  Adam(const NamedTensors& parameters, const AdamOptions& options);
 
   void zero_gradients() { gradients_.zero_(); }
   /// The norm of the gradient of all parameters, a scalar on the device.
@@ -61,8 +60,9 @@ class Adam {
   /// Call after parameters were changed from outside.
   void refresh_bf16_copies();
 
-  /// The bfloat16 copy of a parameter, flat, in the parameter's memory order.
-  torch::Tensor bf16_copy_of(const torch::Tensor& parameter) const;
+  /// The bfloat16 copy of a parameter, flat, in the order in which it lies. The first call makes
+  /// copies of all parameters, and from then on every step keeps them up to date.
+  torch::Tensor bf16_copy_of(const torch::Tensor& parameter);
 
  private:
   AdamOptions options_;
@@ -76,7 +76,7 @@ class Adam {
   };
   std::vector<ParameterSlice> slices_;
   torch::Tensor parameters_, gradients_;
-  torch::Tensor bf16_copies_;  ///< flat; undefined without bf16 copies
+  torch::Tensor bf16_copies_;  ///< undefined until one is asked for
   AdamMoments moments_;
   torch::Tensor steps_;  ///< an int64 scalar on the device
 };

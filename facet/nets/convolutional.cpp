@@ -6,6 +6,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/nets/cpu_convolution.h"
 
 namespace facet {
@@ -61,6 +62,7 @@ void append(NamedTensors& tensors, const std::string& layer, const LayerParamete
 
 std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
                                         const Bf16Copies& bf16_copies) {
+  if (!cuda::kernels_available(layers.front().weight.device())) return nullptr;
   std::vector<torch::Tensor> copies;
   for (const cuda::StackLayer& layer : layers)
     if (bf16_copies) copies.push_back(bf16_copies(layer.weight));

@@ -45,7 +45,8 @@ class Encoder {
   NamedTensors parameters() const;
   /// The linear layer at the end.
   const LayerParameters& head() const { return head_; }
-  /// From now on the kernels of cuda/stack.h compute forward(), on the parameters' current memory.
+  /// From now on the kernels of cuda/stack.h compute forward(), on the parameters' current memory;
+  /// nothing changes where our kernels do not run on their device.
   void accelerate(const Bf16Copies& bf16_copies);
   cuda::Stack* stack() const { return stack_.get(); }
 

@@ -1,5 +1,6 @@
 #include "facet/prior/factorial_mixture.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -8,39 +9,11 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
 #include "facet/prior/dirichlet.h"
+#include "facet/prior/mixture_kernels.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
-
-namespace {
-
-/// The tensors of a posterior that our GPU kernels read and write.
-cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior,
-                                      const torch::Tensor& labels) {
-  const NaturalNormalGamma& natural = posterior.components;
-  return {natural.log_alpha, natural.alpha,    natural.alpha_mu,
-          natural.alpha_mu2, posterior.counts, labels};
-}
-
-cuda::NaturalStepNumbers kernel_input(const NaturalGradient& step, const Hyperprior& hyperprior) {
-  const auto& [m0, s0, a0, b0, c0] = hyperprior;
-  return {step.scale, step.rho, m0, s0, a0, b0, c0};
-}
-
-FactorTerms from_kernel(const cuda::PriorTermTensors& terms) {
-  return {terms.responsibilities, terms.kl_z, terms.kl_r, terms.label_log_likelihood};
-}
-
-/// Whether the kernels can compute a block's terms: it is on a GPU and needs no gradient.
-bool kernels_take(const BlockEncoding& block) {
-  return cuda::takes_block(block.mean) &&
-         !(at::GradMode::is_enabled() &&
-           (block.mean.requires_grad() || block.variance.requires_grad()));
-}
-
-}  // namespace
 
 NormalGamma normal_gamma(const Hyperprior& hyperprior, torch::Device device) {
   const auto scalar = [&](double value) {
@@ -137,9 +110,7 @@ FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& par
 
 FactorTerms factor_terms(const BlockEncoding& block, const FactorPosterior& posterior,
                          const torch::Tensor& labels) {
-  if (kernels_take(block))
-    return from_kernel(
-        cuda::prior_terms(block.mean, block.variance, kernel_input(posterior, labels)));
+  if (const auto terms = kernel_factor_terms(block, posterior, labels)) return *terms;
   return factor_terms(block, posterior.parameters(), labels);
 }
 
@@ -177,10 +148,7 @@ void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& bl
                              const torch::Tensor& labels, const NaturalGradient& step,
                              const Hyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
-  if (cuda::takes_block(block.mean))
-    return cuda::natural_gradient_update(block.mean, block.variance,
-                                         kernel_input(posterior, labels),
-                                         kernel_input(step, hyperprior));
+  if (kernel_natural_gradient_update(posterior, block, labels, step, hyperprior)) return;
   const torch::Tensor responsibilities = e_step(block, posterior, labels);
   natural_step(posterior,
                conjugate_posterior(statistics(block, responsibilities), step.scale, hyperprior),
@@ -267,49 +235,20 @@ torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
   return labels.defined() ? labels.select(1, static_cast<int64_t>(factor)) : torch::Tensor();
 }
 
-namespace {
-
-/// The factors of one kernel launch, and the first dimensions of their blocks of [B, Z].
-struct KernelFactors {
-  std::vector<size_t> indices;
-  std::vector<cuda::PriorFactorTensors> tensors;
-  std::vector<int64_t> begins;
-};
-template <typename Chosen>
-KernelFactors kernel_factors(const FactorialMixture& prior, const torch::Tensor& labels,
-                             const Chosen& chosen) {
-  KernelFactors result;
-  for (size_t i = 0; i < prior.size(); ++i) {
-    if (!chosen(i)) continue;
-    result.indices.push_back(i);
-    result.tensors.push_back(kernel_input(prior.posteriors[i], labels_of_factor(labels, i)));
-    result.begins.push_back(prior.block_begin(i));
-  }
-  return result;
-}
-
-}  // namespace
-
 std::vector<FactorTerms> factor_terms(const FactorialMixture& prior, const torch::Tensor& mean,
                                       const torch::Tensor& log_variance,
                                       const std::vector<FactorParameters>& parameters,
                                       const torch::Tensor& labels) {
-  std::vector<FactorTerms> terms(prior.size());
-  const bool kernels = cuda::takes(mean);
-  if (kernels) {
-    const KernelFactors factors =
-        kernel_factors(prior, labels, [&](size_t i) { return !parameters[i].defined(); });
-    const auto computed = cuda::prior_terms(mean, log_variance, factors.tensors, factors.begins);
-    for (size_t j = 0; j < computed.size(); ++j)
-      terms[factors.indices[j]] = from_kernel(computed[j]);
-    if (computed.size() == prior.size()) return terms;
-  }
+  std::vector<FactorTerms> terms =
+      kernel_factor_terms(prior, mean, log_variance, parameters, labels);
+  const auto computed = [](const FactorTerms& factor) { return factor.kl_z.defined(); };
+  if (std::all_of(terms.begin(), terms.end(), computed)) return terms;
   const auto blocks = prior.split(mean, torch::exp(log_variance));
   for (size_t i = 0; i < prior.size(); ++i) {
-    if (parameters[i].defined())
-      terms[i] = factor_terms(blocks[i], parameters[i], labels_of_factor(labels, i));
-    else if (!kernels)
-      terms[i] = factor_terms(blocks[i], prior.posteriors[i], labels_of_factor(labels, i));
+    if (computed(terms[i])) continue;
+    const torch::Tensor known = labels_of_factor(labels, i);
+    terms[i] = parameters[i].defined() ? factor_terms(blocks[i], parameters[i], known)
+                                       : factor_terms(blocks[i], prior.posteriors[i], known);
   }
   return terms;
 }
@@ -318,12 +257,7 @@ void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
                              const torch::Tensor& log_variance, const torch::Tensor& labels,
                              const NaturalGradient& step, const std::vector<bool>& updated) {
   torch::NoGradGuard no_gradient;
-  if (cuda::takes(mean)) {
-    const KernelFactors factors =
-        kernel_factors(prior, labels, [&](size_t i) { return updated[i]; });
-    return cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
-                                         kernel_input(step, prior.hyperprior));
-  }
+  if (kernel_natural_gradient_update(prior, mean, log_variance, labels, step, updated)) return;
   const auto blocks = prior.split(mean, torch::exp(log_variance));
   for (size_t i = 0; i < prior.size(); ++i)
     if (updated[i])

@@ -4,7 +4,6 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
-#include "facet/cuda/stack.h"
 #include "facet/train/consistency.h"
 #include "facet/train/metrics.h"
 
@@ -39,8 +38,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
     : config_(with_value_names(config, pack)),
       key_(static_cast<uint64_t>(config.seed)),
       model_(make_model(config_, pack, key_, device)),
-      adam_(model_->parameters(), config.train.adam,
-            device.is_cuda() && config.train.precision == "bf16"),
+      adam_(model_->parameters(), config.train.adam),
       images_(training_images(config, pack, device, options.stream_images, notice)),
       batches_(images_, key_.fold("batches"), config.train.batch_size),
       labels_(training_labels(config_, pack, images_, key_)),
@@ -53,14 +51,14 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
   PriorStrategy& prior = model_->strategy();
   require_phases(config_, prior);
   prior.begin(*model_, config_.train.adam, images_.count());
-  if (device.is_cuda()) use_kernels();
+  use_kernels();
   if (config_.train.average_decay > 0)
     average_.emplace(adam_, prior.has_own_components() ? &model_->prior : nullptr,
                      config_.train.average_decay);
 }
 
 void Learner::use_kernels() {
-  if (config_.train.precision == "fp32" || !cuda::takes_stacks(model_->device())) return;
+  if (config_.train.precision == "fp32") return;
   model_->accelerate(
       config_.train.precision == "bf16"
           ? [this](const torch::Tensor& parameter) { return adam_.bf16_copy_of(parameter); }

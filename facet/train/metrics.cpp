@@ -4,8 +4,8 @@
 
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
-#include "facet/cuda/ops.h"
 #include "facet/eval/clusters.h"
+#include "facet/ops/sums.h"
 #include "facet/train/step_plan.h"
 
 namespace facet {
@@ -45,7 +45,7 @@ torch::Tensor make_sums(size_t factors, torch::Device device) {
 
 void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors) {
   torch::NoGradGuard no_gradient;
-  using Term = cuda::SummedTerm;
+  using Term = ops::SummedTerm;
   std::vector<Term> terms = {{count_at, {}}};
   if (step.reconstruction.defined()) terms.push_back({reconstruction_at, step.reconstruction});
   if (step.gradient_norm.defined()) terms.push_back({norm_at, step.gradient_norm});
@@ -56,16 +56,7 @@ void add_step(torch::Tensor& sums, const StepTerms& step, size_t factors) {
     terms.push_back({label_at, factor, Term::What::sum});
   if (step.labels.defined())
     terms.push_back({label_count_at, step.labels.flatten(), Term::What::known});
-  if (cuda::takes_block(sums)) return cuda::add_to_sums(sums, terms);
-  for (const Term& term : terms) {
-    torch::Tensor sum = sums[term.at];
-    if (!term.values.defined())
-      sum += 1;
-    else if (term.what == Term::What::mean)
-      sum += term.values.mean();
-    else
-      sum += (term.what == Term::What::sum ? term.values : term.values.ge(0)).sum();
-  }
+  ops::add_to_sums(sums, terms);
 }
 
 StepReport take_report(const TrainOptions& options, Progress& progress, const Vae& model,

@@ -1,13 +1,15 @@
-// The kernels against the formulas that they stand for: the same public functions on the CPU, where
-// LibTorch's own operations compute them, and on a GPU. Sizes are odd, gradients are compared too.
-#include "facet/cuda/ops.h"
+// The same functions on the CPU and on a GPU, where kernels compute, or LibTorch's own operations
+// as on a GPU without kernels. Sizes are odd, gradients are compared too.
+#include <optional>
 
 #include <gtest/gtest.h>
 
 #include "facet/core/torch.h"
 #include "facet/cuda/gpu.h"
 #include "facet/model/objective.h"
-#include "facet/nets/adam.h"
+#include "facet/ops/adam.h"
+#include "facet/ops/latent.h"
+#include "facet/ops/sums.h"
 #include "tests/close.h"
 
 namespace facet {
@@ -16,20 +18,41 @@ namespace {
 /// Rounding of float32 over sums of a few hundred numbers.
 constexpr double float_relative = 2e-5, float_absolute = 2e-5;
 
+bool kernels_here() {
+  return cuda::available() && cuda::kernels_available(torch::Device(torch::kCUDA, 0));
+}
+
 class Kernels : public testing::Test {
  protected:
   void SetUp() override {
-    if (!cuda::available() ||
-        !cuda::draws(torch::TensorOptions().dtype(kFloat32).device(torch::kCUDA)))
-      GTEST_SKIP() << "NO CARD OR NO KERNELS IN THIS BUILD: nothing of facet/cuda is tested";
+    if (!kernels_here()) GTEST_SKIP() << "NO GPU WITH KERNELS: nothing of facet/cuda is tested";
   }
 };
+
+enum class Computes { kernels, libtorch };
+
+class OnGpu : public testing::TestWithParam<Computes> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Computes::kernels && !kernels_here())
+      GTEST_SKIP() << "NO GPU WITH KERNELS: nothing of facet/cuda is tested";
+    if (!cuda::available()) GTEST_SKIP() << "NO GPU: LibTorch's operations are not tested on one";
+    if (GetParam() == Computes::libtorch) without_kernels_.emplace();
+  }
+
+ private:
+  std::optional<cuda::WithoutKernels> without_kernels_;
+};
+INSTANTIATE_TEST_SUITE_P(By, OnGpu, testing::Values(Computes::kernels, Computes::libtorch),
+                         [](const auto& which) {
+                           return which.param == Computes::kernels ? "kernels" : "libtorch";
+                         });
 
 torch::Tensor floats(const Key& key, torch::IntArrayRef shape, double scale = 1) {
   return (scale * normal64(key, shape)).to(kFloat32);
 }
 /// A copy on the GPU that gradients flow to, as they do to the original.
-torch::Tensor on_card(const torch::Tensor& tensor) {
+torch::Tensor on_gpu(const torch::Tensor& tensor) {
   return tensor.detach().to(torch::kCUDA).requires_grad_(tensor.requires_grad());
 }
 torch::Tensor back(const torch::Tensor& tensor) { return tensor.detach().to(torch::kCPU); }
@@ -54,7 +77,7 @@ TEST_F(Kernels, DrawsDependOnKeyStepAndPlaceAlone) {
       draw(5, 10), back(standard_normal(key.fold("other").at(counter(5)), {10}, options))));
 }
 
-TEST_F(Kernels, DrawsHaveTheMomentsOfTheirDistributions) {
+TEST_P(OnGpu, DrawsHaveTheMomentsOfTheirDistributions) {
   for (const auto type : {kFloat32, kFloat64}) {
     const auto options = torch::TensorOptions().dtype(type).device(torch::kCUDA);
     // Of a million draws a mean is off by a thousandth, a fourth moment by a hundredth.
@@ -69,61 +92,60 @@ TEST_F(Kernels, DrawsHaveTheMomentsOfTheirDistributions) {
   }
 }
 
-/// What an encoder's head gives on the CPU: mean, log variance, and z with noise given.
-std::vector<torch::Tensor> plain_draw(const torch::Tensor& head, const torch::Tensor& noise) {
-  const auto halves = head.chunk(2, 1);
-  const torch::Tensor log_variance = halves[1].clamp(-2, 1.5);
-  return {halves[0], log_variance, halves[0] + torch::exp(0.5 * log_variance) * noise};
+/// z of an encoding on the CPU, with the noise that a GPU draws for this key.
+torch::Tensor with_gpu_noise(const torch::Tensor& mean, const torch::Tensor& log_variance,
+                             const Key& noise) {
+  const auto options = torch::TensorOptions().dtype(kFloat32).device(torch::kCUDA);
+  return mean +
+         torch::exp(0.5 * log_variance) * back(standard_normal(noise, mean.sizes(), options));
 }
 
-TEST_F(Kernels, AnEncodingAndItsDrawAreTheFormulas) {
-  const Key key(4);
-  const torch::Tensor head = floats(key, {7, 26}, 2).requires_grad_(), gpu = on_card(head);
-  const torch::Tensor step = counter(9);
-  const auto [mean, log_variance, z] = cuda::draw_encoding(gpu, -2, 1.5, key.value(), step);
-  const torch::Tensor noise =
-      back(cuda::standard_normal(key.value(), step, {7, 13}, gpu.options().requires_grad(false)));
-  const auto expected = plain_draw(head, noise);
-  EXPECT_TRUE(torch::equal(back(mean), expected[0].detach()));
-  EXPECT_TRUE(torch::equal(back(log_variance), expected[1].detach()));
-  EXPECT_TRUE(float_close(z, expected[2]));
-  EXPECT_TRUE(float_close(cuda::sample_latent(mean, log_variance, key.value(), step), expected[2]));
+TEST_P(OnGpu, AnEncodingAndItsDrawAreTheFormulas) {
+  const Key key(4), noise = key.at(counter(9));
+  const torch::Tensor head = floats(key, {7, 26}, 2).requires_grad_(), gpu = on_gpu(head);
+  const auto [mean, log_variance, z] = ops::draw_encoding(gpu, -2, 1.5, noise);
+  const auto [expected_mean, expected_log_variance] = ops::split_encoding(head, -2, 1.5);
+  const torch::Tensor expected_z = with_gpu_noise(expected_mean, expected_log_variance, noise);
+  EXPECT_TRUE(torch::equal(back(mean), expected_mean.detach()));
+  EXPECT_TRUE(torch::equal(back(log_variance), expected_log_variance.detach()));
+  EXPECT_TRUE(float_close(z, expected_z));
+  EXPECT_TRUE(float_close(ops::sample_latent(mean, log_variance, noise), expected_z));
 
   std::vector<torch::Tensor> weights;
   for (size_t i = 0; i < 3; ++i) weights.push_back(floats(key.fold(i), {7, 13}));
-  (expected[0] * weights[0] + expected[1] * weights[1] + expected[2] * weights[2]).sum().backward();
-  (mean * on_card(weights[0]) + log_variance * on_card(weights[1]) + z * on_card(weights[2]))
+  (expected_mean * weights[0] + expected_log_variance * weights[1] + expected_z * weights[2])
+      .sum()
+      .backward();
+  (mean * on_gpu(weights[0]) + log_variance * on_gpu(weights[1]) + z * on_gpu(weights[2]))
       .sum()
       .backward();
   EXPECT_TRUE(float_close(gpu.grad(), head.grad()));
 }
 
-TEST_F(Kernels, AnEncodingWithoutADrawHasTheSameGradient) {
-  const torch::Tensor head = floats(Key(5), {5, 6}, 2).requires_grad_(), gpu = on_card(head);
-  const auto expected = plain_draw(head, torch::zeros({5, 3}));
-  const auto [mean, log_variance] = cuda::split_encoding(gpu, -2, 1.5);
-  const torch::Tensor z = cuda::sample_latent(mean, log_variance, 6, {});
-  const torch::Tensor noise = back(cuda::standard_normal(6, {}, {5, 3}, mean.options()));
-  (expected[0] + torch::exp(0.5 * expected[1]) * noise).square().sum().backward();
-  z.square().sum().backward();
+TEST_P(OnGpu, AnEncodingWithoutADrawHasTheSameGradient) {
+  const torch::Tensor head = floats(Key(5), {5, 6}, 2).requires_grad_(), gpu = on_gpu(head);
+  const auto [expected_mean, expected_log_variance] = ops::split_encoding(head, -2, 1.5);
+  const auto [mean, log_variance] = ops::split_encoding(gpu, -2, 1.5);
+  with_gpu_noise(expected_mean, expected_log_variance, Key(6)).square().sum().backward();
+  ops::sample_latent(mean, log_variance, Key(6)).square().sum().backward();
   EXPECT_TRUE(float_close(gpu.grad(), head.grad()));
 }
 
-TEST_F(Kernels, KlToAStandardNormalIsTheFormula) {
+TEST_P(OnGpu, KlToAStandardNormalIsTheFormula) {
   const torch::Tensor mean = floats(Key(6), {9, 33}).requires_grad_(),
                       log_variance = floats(Key(7), {9, 33}).requires_grad_(),
-                      card_mean = on_card(mean), card_log_variance = on_card(log_variance);
+                      gpu_mean = on_gpu(mean), gpu_log_variance = on_gpu(log_variance);
   const torch::Tensor weights = floats(Key(8), {9});
-  const torch::Tensor expected = standard_normal_kl({mean, log_variance}),
-                      kl = standard_normal_kl({card_mean, card_log_variance});
+  const torch::Tensor expected = ops::standard_normal_kl(mean, log_variance),
+                      kl = ops::standard_normal_kl(gpu_mean, gpu_log_variance);
   EXPECT_TRUE(float_close(kl, expected));
   (expected * weights).sum().backward();
-  (kl * on_card(weights)).sum().backward();
-  EXPECT_TRUE(float_close(card_mean.grad(), mean.grad()));
-  EXPECT_TRUE(float_close(card_log_variance.grad(), log_variance.grad()));
+  (kl * on_gpu(weights)).sum().backward();
+  EXPECT_TRUE(float_close(gpu_mean.grad(), mean.grad()));
+  EXPECT_TRUE(float_close(gpu_log_variance.grad(), log_variance.grad()));
 }
 
-TEST_F(Kernels, LikelihoodsAreTheFormulasInBothOrdersOfMemory) {
+TEST_P(OnGpu, LikelihoodsAreTheFormulasInBothOrdersOfMemory) {
   for (const std::string kind : {"bernoulli", "gaussian"})
     for (const auto format : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast})
       for (const int64_t channels : {1, 3}) {
@@ -131,18 +153,18 @@ TEST_F(Kernels, LikelihoodsAreTheFormulasInBothOrdersOfMemory) {
         const torch::Tensor pixels =
             uniform(Key(9), {5, channels, 7, 9}, kFloat32).mul(256).to(kUInt8);
         const torch::Tensor x = likelihood->from_pixels(pixels);
-        EXPECT_TRUE(torch::equal(back(likelihood->from_pixels(on_card(pixels))), x));
+        EXPECT_TRUE(torch::equal(back(likelihood->from_pixels(on_gpu(pixels))), x));
         const int64_t numbers = channels * likelihood->numbers_per_value();
         const torch::Tensor output = floats(Key(10), {5, numbers, 7, 9}, 2).requires_grad_();
         const torch::Tensor gpu =
             output.detach().to(torch::kCUDA).contiguous(format).requires_grad_();
         const torch::Tensor weights = floats(Key(11), {5});
         const torch::Tensor expected = likelihood->log_density(x, output),
-                            density = likelihood->log_density(on_card(x), gpu);
+                            density = likelihood->log_density(on_gpu(x), gpu);
         EXPECT_TRUE(float_close(density, expected)) << kind;
         (expected * weights).sum().backward();
-        (density * on_card(weights)).sum().backward();
-        // A Gaussian's derivatives are of the size of 1 / deviation^2.
+        (density * on_gpu(weights)).sum().backward();
+        // A Gaussian's derivatives are of the size of 1 / stddev^2.
         EXPECT_TRUE(close(back(gpu.grad()), output.grad(), 1e-4, 1e-3)) << kind;
       }
 }
@@ -154,7 +176,7 @@ FactorialMixture random_mixture(const std::vector<FactorOptions>& factors) {
         random_posterior(Key(20).fold(i), factors[i].components, factors[i].dimensions);
   return prior;
 }
-FactorialMixture on_card(FactorialMixture prior) {
+FactorialMixture on_gpu(FactorialMixture prior) {
   prior.to(torch::kCUDA);
   return prior;
 }
@@ -193,14 +215,14 @@ torch::Tensor weighted(const std::vector<FactorTerms>& terms) {
   return sum;
 }
 
-TEST_F(Kernels, ThePriorsTermsAndTheirGradientAreTheFormulas) {
+TEST_P(OnGpu, ThePriorsTermsAndTheirGradientAreTheFormulas) {
   for (const int64_t images : {1, 70}) {
-    const FactorialMixture prior = random_mixture(odd_factors()), card_prior = on_card(prior);
+    const FactorialMixture prior = random_mixture(odd_factors()), gpu_prior = on_gpu(prior);
     const Encodings x(prior, images);
-    const torch::Tensor mean = on_card(x.mean), log_variance = on_card(x.log_variance);
+    const torch::Tensor mean = on_gpu(x.mean), log_variance = on_gpu(x.log_variance);
     const std::vector<FactorParameters> none(prior.size());
     const auto expected = factor_terms(prior, x.mean, x.log_variance, none, x.labels);
-    const auto terms = factor_terms(card_prior, mean, log_variance, none, on_card(x.labels));
+    const auto terms = factor_terms(gpu_prior, mean, log_variance, none, on_gpu(x.labels));
     for (size_t i = 0; i < prior.size(); ++i) {
       // The variance is rounded to float32 before both; its exponential may differ in the last bit.
       EXPECT_TRUE(close(back(terms[i].responsibilities), expected[i].responsibilities, 1e-4, 1e-6));
@@ -216,9 +238,9 @@ TEST_F(Kernels, ThePriorsTermsAndTheirGradientAreTheFormulas) {
   }
 }
 
-TEST_F(Kernels, GradientsFlowToParametersThatStandForAPosterior) {
+TEST_P(OnGpu, GradientsFlowToParametersThatStandForAPosterior) {
   const FactorialMixture prior = random_mixture({{"a", 5, 3}, {"b", 4, 6}});
-  const FactorialMixture card_prior = on_card(prior);
+  const FactorialMixture gpu_prior = on_gpu(prior);
   const Encodings x(random_mixture(odd_factors()), 9);
   const auto gradients = [&](const FactorialMixture& mixture, torch::Device device) {
     const torch::Tensor mean = x.mean.detach().narrow(1, 0, 9).to(device).requires_grad_(),
@@ -230,9 +252,9 @@ TEST_F(Kernels, GradientsFlowToParametersThatStandForAPosterior) {
     return std::pair(back(mean.grad()), back(parameters[1].components.m.grad()));
   };
   const auto [mean, m] = gradients(prior, torch::kCPU);
-  const auto [card_mean, card_m] = gradients(card_prior, torch::kCUDA);
-  EXPECT_TRUE(close(card_mean, mean, 1e-4, 1e-4));
-  EXPECT_TRUE(close(card_m, m, 1e-5, 1e-5));
+  const auto [gpu_mean, gpu_m] = gradients(gpu_prior, torch::kCUDA);
+  EXPECT_TRUE(close(gpu_mean, mean, 1e-4, 1e-4));
+  EXPECT_TRUE(close(gpu_m, m, 1e-5, 1e-5));
 }
 
 testing::AssertionResult same_posterior(const FactorPosterior& gpu, const FactorPosterior& other,
@@ -249,38 +271,38 @@ testing::AssertionResult same_posterior(const FactorPosterior& gpu, const Factor
   return testing::AssertionSuccess();
 }
 
-TEST_F(Kernels, TheNaturalGradientStepIsTheFormula) {
+TEST_P(OnGpu, TheNaturalGradientStepIsTheFormula) {
   FactorialMixture prior = random_mixture(odd_factors());
   const FactorialMixture before = random_mixture(odd_factors());
-  FactorialMixture card_prior = on_card(prior);
+  FactorialMixture gpu_prior = on_gpu(prior);
   const Encodings x(prior, 70);
   std::vector<bool> moves(prior.size(), true);
   moves[5] = false;
   natural_gradient_update(prior, x.mean, x.log_variance, x.labels, {11.5, number(0.3)}, moves);
-  natural_gradient_update(card_prior, on_card(x.mean), on_card(x.log_variance), on_card(x.labels),
+  natural_gradient_update(gpu_prior, on_gpu(x.mean), on_gpu(x.log_variance), on_gpu(x.labels),
                           {11.5, number(0.3).to(torch::kCUDA)}, moves);
   for (size_t i = 0; i < prior.size(); ++i)
-    EXPECT_TRUE(same_posterior(card_prior.posteriors[i], prior.posteriors[i], 1e-5)) << i;
-  EXPECT_TRUE(same_posterior(card_prior.posteriors[5], before.posteriors[5], 0));
+    EXPECT_TRUE(same_posterior(gpu_prior.posteriors[i], prior.posteriors[i], 1e-5)) << i;
+  EXPECT_TRUE(same_posterior(gpu_prior.posteriors[5], before.posteriors[5], 0));
 }
 
-TEST_F(Kernels, ABlockInFloat64HasTheSameTermsAndStep) {
+TEST_P(OnGpu, ABlockInFloat64HasTheSameTermsAndStep) {
   const Hyperprior hyperprior;
   FactorPosterior posterior = random_posterior(Key(31), 150, 33);
   FactorPosterior gpu = posterior.to(torch::kCUDA);
   const BlockEncoding block = random_block(Key(32), 65, 33);
-  const BlockEncoding card_block{on_card(block.mean), on_card(block.variance)};
+  const BlockEncoding gpu_block{on_gpu(block.mean), on_gpu(block.variance)};
   const FactorTerms expected = factor_terms(block, posterior, {}),
-                    terms = factor_terms(card_block, gpu, {});
+                    terms = factor_terms(gpu_block, gpu, {});
   EXPECT_TRUE(close(back(terms.kl_z), expected.kl_z, 1e-10, 1e-10));
   EXPECT_TRUE(close(back(terms.kl_r), expected.kl_r, 1e-9, 1e-10));
   EXPECT_TRUE(close(back(terms.responsibilities), expected.responsibilities, 1e-9, 1e-12));
   natural_gradient_update(posterior, block, {}, {3, number(0.7)}, hyperprior);
-  natural_gradient_update(gpu, card_block, {}, {3, number(0.7).to(torch::kCUDA)}, hyperprior);
+  natural_gradient_update(gpu, gpu_block, {}, {3, number(0.7).to(torch::kCUDA)}, hyperprior);
   EXPECT_TRUE(same_posterior(gpu, posterior, 1e-10));
 }
 
-TEST_F(Kernels, LossesAreTheFormulasWithTheirGradients) {
+TEST_P(OnGpu, LossesAreTheFormulasWithTheirGradients) {
   const auto losses = [](torch::Device device) {
     std::vector<torch::Tensor> results;
     const auto leaf = [&](uint64_t seed, torch::ScalarType type) {
@@ -304,44 +326,50 @@ TEST_F(Kernels, LossesAreTheFormulasWithTheirGradients) {
     EXPECT_TRUE(close(found[i], expected[i], 1e-6, 1e-7)) << i;
 }
 
-TEST_F(Kernels, SumsOfAMetricsLineAreAddedUp) {
+TEST_P(OnGpu, SumsOfAMetricsLineAreAddedUp) {
   const torch::Tensor sums = torch::ones({3}, kFloat64).to(torch::kCUDA);
   const torch::Tensor values = normal64(Key(61), {101});
   const torch::Tensor labels = torch::tensor({-1, 4, 0, -1}, kInt64);
-  std::vector<cuda::SummedTerm> terms = {{0, {}},
-                                         {1, on_card(values)},
-                                         {1, on_card(values.to(kFloat32))},
-                                         {2, on_card(labels), cuda::SummedTerm::What::known}};
+  using Term = ops::SummedTerm;
+  std::vector<Term> terms = {{0, {}},
+                             {1, on_gpu(values)},
+                             {1, on_gpu(values.to(kFloat32))},
+                             {2, on_gpu(labels), Term::What::known}};
   for (int i = 0; i < 70; ++i) terms.push_back({0, {}});  // more than a launch takes
-  cuda::add_to_sums(sums, terms);
+  ops::add_to_sums(sums, terms);
   EXPECT_TRUE(close(back(sums),
                     torch::tensor({72.0, 1 + 2 * values.mean().item<double>(), 3.0}, kFloat64),
                     1e-7, 1e-7));
 }
 
-TEST_F(Kernels, AdamIsTheFormula) {
-  for (const double largest : {0.0, 3.0}) {
-    const torch::Tensor gradients = floats(Key(70), {1003});
-    torch::Tensor parameters = floats(Key(71), {1003});
-    AdamMoments moments{floats(Key(72), {1003}, 0.1), floats(Key(73), {1003}).square()};
-    const torch::Tensor gpu = on_card(parameters), first = on_card(moments.first),
-                        second = on_card(moments.second), card_gradients = on_card(gradients);
-    const torch::Tensor shadow = torch::empty({1003}, gpu.options().dtype(torch::kBFloat16));
-    const torch::Tensor norm = cuda::gradient_norm(card_gradients);
+TEST_P(OnGpu, AdamIsTheFormula) {
+  for (const double clip_grad_norm : {0.0, 3.0}) {
+    const torch::Tensor gradients = floats(Key(70), {1003}), parameters = floats(Key(71), {1003}),
+                        first = floats(Key(72), {1003}, 0.1),
+                        second = floats(Key(73), {1003}).square();
+    const torch::Tensor gpu = on_gpu(parameters), gpu_first = on_gpu(first),
+                        gpu_second = on_gpu(second), gpu_gradients = on_gpu(gradients);
+    const torch::Tensor bf16_copy = torch::empty({1003}, gpu.options().dtype(torch::kBFloat16));
+    const torch::Tensor norm = ops::gradient_norm(gpu_gradients);
     EXPECT_TRUE(close(back(norm), gradients.to(kFloat64).norm(), 1e-6));
-    AdamOptions options;
-    options.weight_decay = 0.5;
-    const double shortening =
-        largest > 0 ? std::min(1.0, largest / gradients.norm().item<double>()) : 1.0;
-    adam_update(parameters, shortening * gradients, moments, torch::full({}, 5, kInt64),
-                number(0.01), options);
-    cuda::adam_step(gpu, card_gradients, first, second, shadow,
-                    {options.beta1, options.beta2, options.epsilon, largest, options.weight_decay,
-                     number(0.01).to(torch::kCUDA), counter(5), norm});
+    const auto numbers = [&](torch::Device device, const torch::Tensor& own_norm) {
+      return ops::AdamNumbers{0.9,
+                              0.999,
+                              1e-8,
+                              clip_grad_norm,
+                              /*weight_decay=*/0.5,
+                              number(0.01).to(device),
+                              torch::full({}, 5, torch::dtype(kInt64).device(device)),
+                              own_norm};
+    };
+    ops::adam_step(gpu, gpu_gradients, gpu_first, gpu_second, bf16_copy,
+                   numbers(torch::kCUDA, norm));
+    ops::adam_step(parameters, gradients, first, second, {},
+                   numbers(torch::kCPU, ops::gradient_norm(gradients)));
     EXPECT_TRUE(close(back(gpu), parameters, 1e-6, 1e-6));
-    EXPECT_TRUE(close(back(first), moments.first, 1e-5, 1e-7));
-    EXPECT_TRUE(close(back(second), moments.second, 1e-5, 1e-7));
-    EXPECT_TRUE(torch::equal(shadow, gpu.to(torch::kBFloat16)));
+    EXPECT_TRUE(close(back(gpu_first), first, 1e-5, 1e-7));
+    EXPECT_TRUE(close(back(gpu_second), second, 1e-5, 1e-7));
+    EXPECT_TRUE(torch::equal(bf16_copy, gpu.to(torch::kBFloat16)));
   }
 }
 

@@ -3,6 +3,7 @@
 // and for sizes that fit no tile.
 #include <gtest/gtest.h>
 
+#include "facet/core/process.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/gpu.h"
 #include "facet/model/vae.h"
@@ -53,7 +54,7 @@ struct Pass {
   std::vector<std::pair<std::string, torch::Tensor>> gradients;
 };
 
-/// A way forward through both networks and back, `times` over.
+/// A forward and a backward pass through both networks, `times` over.
 Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times) {
   Pass result;
   if (model.accelerated()) model.begin_gradients();
@@ -78,34 +79,50 @@ Pass pass(Vae& model, const torch::Tensor& x, const torch::Tensor& z, int times)
   return result;
 }
 
-class Stacks : public testing::TestWithParam<bool> {};
+/// Runs a model's networks on our kernels, in bfloat16 or in TF32.
+void accelerate(Vae& model, Adam& adam, bool bf16) {
+  model.accelerate(
+      bf16 ? [&](const torch::Tensor& parameter) { return adam.bf16_copy_of(parameter); }
+           : Bf16Copies());
+}
+
+ModelOptions options_of(const Network& network) {
+  ModelOptions options;
+  options.network = network.options;
+  options.likelihood.kind = network.likelihood;
+  options.factors = {FactorOptions{"factor", 4, 10}};
+  return options;
+}
+
+/// In bfloat16, or in TF32.
+class Stacks : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!cuda::available() || !cuda::kernels_available(device_))
+      GTEST_SKIP() << "NO GPU WITH KERNELS: networks on kernels are not tested";
+    use_float32_convolutions();
+  }
+  torch::Device device_{torch::kCUDA, 0};
+};
 
 TEST_P(Stacks, AreLibTorchsNetworks) {
-  if (!cuda::available())
-    GTEST_SKIP() << "*** NOTICE: no GPU here, the kernels' networks are not tested";
   const bool bf16 = GetParam();
-  const torch::Device device(torch::kCUDA, 0);
-  at::globalContext().setAllowTF32CuDNN(false);
   for (const Network& network : networks())
     for (const int times : {1, 2}) {
       SCOPED_TRACE(network.name + (times == 2 ? ", twice" : ""));
-      ModelOptions options;
-      options.network = network.options;
-      options.likelihood.kind = network.likelihood;
-      options.factors = {FactorOptions{"factor", 4, 10}};
+      const ModelOptions options = options_of(network);
       Vae plain(options, network.shape, Key(3)), fast(options, network.shape, Key(3));
-      plain.move_to(device);
-      fast.move_to(device);
-      Adam plain_adam(plain.parameters(), {}), fast_adam(fast.parameters(), {}, bf16);
-      fast.accelerate(
-          bf16 ? [&](const torch::Tensor& parameter) { return fast_adam.bf16_copy_of(parameter); }
-               : Bf16Copies());
+      plain.move_to(device_);
+      fast.move_to(device_);
+      Adam plain_adam(plain.parameters(), {}), fast_adam(fast.parameters(), {});
+      accelerate(fast, fast_adam, bf16);
+      ASSERT_TRUE(fast.accelerated());
       const int64_t batch = 5;
       const torch::Tensor x = uniform(
           Key(4), {batch, network.shape.channels, network.shape.height, network.shape.width},
-          torch::TensorOptions().device(device));
+          torch::TensorOptions().device(device_));
       const torch::Tensor z =
-          standard_normal(Key(5), {batch, 10}, torch::TensorOptions().device(device));
+          standard_normal(Key(5), {batch, 10}, torch::TensorOptions().device(device_));
       const Pass expected = pass(plain, x, z, times), found = pass(fast, x, z, times);
       // Each layer rounds its operands, to ten bits of mantissa or to seven, and where that moves a
       // number over zero a ReLU blocks other gradients; a wrong index would cost about 1.
@@ -124,6 +141,29 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
         EXPECT_TRUE(torch::equal(again.gradients[i].second, found.gradients[i].second))
             << found.gradients[i].first << " differs from run to run";
     }
+}
+
+TEST_P(Stacks, ABackwardPassOutlivesItsNetwork) {
+  const Network network = networks().front();
+  const torch::Tensor x =
+      uniform(Key(4), {3, network.shape.channels, network.shape.height, network.shape.width},
+              torch::TensorOptions().device(device_));
+  const auto input_gradient = [&](bool dropped) {
+    auto model = std::make_unique<Vae>(options_of(network), network.shape, Key(3));
+    model->move_to(device_);
+    Adam adam(model->parameters(), {});
+    accelerate(*model, adam, GetParam());
+    model->begin_gradients();
+    const torch::Tensor image = x.detach().clone().requires_grad_();
+    // The encoder's own output goes through it again, so that its last input hangs on itself.
+    const torch::Tensor decoded = model->decode(model->encode(image).mean);
+    const torch::Tensor loss = model->encode(torch::sigmoid(decoded)).mean.square().sum();
+    if (dropped) model.reset();
+    loss.backward();
+    cuda::synchronize(device_);
+    return image.grad();
+  };
+  EXPECT_TRUE(torch::equal(input_gradient(true), input_gradient(false)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Stacks, testing::Bool(),
