@@ -60,7 +60,7 @@ TEST_F(WithoutKernels, EveryPhaseTrains) {
     const torch::Tensor placed = counts.clone();
     all_steps(Phase::initialise);
     EXPECT_FALSE(torch::equal(counts, placed)) << "the components have moved";
-    learner.forget_encodings();
+    learner.clear_encodings();
     all_steps(Phase::joint);
     // A natural-gradient step moves images between components and loses none.
     EXPECT_NEAR(counts.sum().item<double>(),
