@@ -26,8 +26,8 @@ __device__ Rates rates_of(const AdamSettings& settings) {
   const double correction1 = 1.0 - pow(settings.beta1, step),
                correction2 = 1.0 - pow(settings.beta2, step);
   float shortening = 1.0f;
-  if (settings.largest_gradient_norm > 0) {
-    const auto ratio = static_cast<float>(settings.largest_gradient_norm / *settings.norm);
+  if (settings.clip_grad_norm > 0) {
+    const auto ratio = static_cast<float>(settings.clip_grad_norm / *settings.norm);
     shortening = ratio > 1.0f ? 1.0f : ratio;  // NaN stays NaN
   }
   return {static_cast<float>(1.0 - settings.beta1),
