@@ -21,9 +21,9 @@ class Key {
     return key;
   }
   Key fold(std::string_view purpose) const;
-  /// A key for the step whose number is in `counter`, an int64 scalar. On a GPU with our kernels the
-  /// draws read the counter each time they run, so that a captured graph draws new numbers at every
-  /// replay. Elsewhere the counter is read here, and the key is fold(counter).
+  /// A key for the step whose number is in `counter`, an int64 scalar. On a GPU with our kernels
+  /// the draws read the counter each time they run, so that a captured graph draws new numbers at
+  /// every replay. Elsewhere the counter is read here, and the key is fold(counter).
   Key at(const torch::Tensor& counter) const;
 
   uint64_t value() const { return state_; }
