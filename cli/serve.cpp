@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "facet/core/error.h"
+#include "facet/serve/explorer.h"
 #include "facet/serve/http_server.h"
 
 namespace facet {
