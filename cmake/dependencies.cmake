@@ -54,16 +54,11 @@ else()
   set(FACET_MALLOC "")
 endif()
 
-# Without cpp-httplib everything but `facet serve` builds. The definitions that the library was built
-# with decide the layout of its classes. Later versions have changed what the server is made from.
-find_package(PkgConfig QUIET)
-if(PkgConfig_FOUND)
-  pkg_check_modules(HTTPLIB QUIET cpp-httplib>=0.11 cpp-httplib<0.12)
-endif()
-if(HTTPLIB_FOUND)
-  set_source_files_properties(facet/serve/http_server.cpp PROPERTIES COMPILE_OPTIONS "${HTTPLIB_CFLAGS_OTHER}")
-else()
-  message(STATUS "cpp-httplib 0.11 not found: building without `facet serve`")
+# Without Boost's headers (Asio and Beast) everything but `facet serve` builds.
+find_package(Boost 1.74 QUIET CONFIG)
+set(FACET_HAS_HTTP ${Boost_FOUND})
+if(NOT FACET_HAS_HTTP)
+  message(STATUS "Boost 1.74 or later not found: building without `facet serve`")
   list(APPEND FACET_ABSENT facet/serve/http_server)
 endif()
 

@@ -224,6 +224,17 @@ const Explorer::Route* Explorer::route(std::string_view path) {
   return found == routes.end() ? nullptr : &*found;
 }
 
+std::string_view Explorer::method_at(std::string_view path) const {
+  const Route* found = route(path);
+  return found == nullptr ? "" : found->method;
+}
+
+void Explorer::check_body(std::string_view path, const std::string& content_type,
+                          size_t bytes) const {
+  const Route* found = route(path);
+  if (found != nullptr) found->check_body(content_type, bytes);
+}
+
 Explorer::Explorer(ExplorerOptions options)
     : options_(std::move(options)), folder_(RunFolder::open(options_.run)), run_(folder_) {
   if (options_.pack) nearest_ = std::make_unique<NearestImages>(std::move(*options_.pack));

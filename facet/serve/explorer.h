@@ -19,6 +19,7 @@
 #include "facet/serve/message.h"
 #include "facet/serve/model_thread.h"
 #include "facet/serve/nearest.h"
+#include "facet/serve/request_handler.h"
 #include "facet/serve/run_watch.h"
 
 namespace facet {
@@ -30,7 +31,7 @@ struct ExplorerOptions {
   std::string program = "facet";       ///< with its version
 };
 
-class Explorer {
+class Explorer : public RequestHandler {
  public:
   enum class Body { none, json, image };
 
@@ -48,13 +49,16 @@ class Explorer {
   explicit Explorer(ExplorerOptions options);
   Explorer(const Explorer&) = delete;
   Explorer& operator=(const Explorer&) = delete;
-  ~Explorer();
+  ~Explorer() override;
 
   /// The route at a path; null where there is none.
   static const Route* route(std::string_view path);
 
+  std::string_view method_at(std::string_view path) const override;
+  void check_body(std::string_view path, const std::string& content_type,
+                  size_t bytes) const override;
   /// The answer to a request, also where it is an error; throws nothing.
-  ApiResponse handle(const ApiRequest& request);
+  ApiResponse handle(const ApiRequest& request) override;
 
   /// Reads the model anew if its file has changed; happens by itself every second.
   void refresh();

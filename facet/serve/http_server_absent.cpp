@@ -1,4 +1,4 @@
-// In the place of http_server.cpp where cpp-httplib is not installed.
+// In the place of http_server.cpp where Boost is not installed.
 #include "facet/core/error.h"
 #include "facet/serve/http_server.h"
 
@@ -6,11 +6,11 @@ namespace facet {
 
 class HttpServer::Listener {};
 
-HttpServer::HttpServer(Explorer&, const HttpOptions&) {
+HttpServer::HttpServer(RequestHandler&, const HttpOptions&) {
   throw Error({.doing = "starting the server",
-               .found = "a facet that was built without cpp-httplib",
+               .found = "a facet that was built without Boost",
                .expected = "one built with it",
-               .cause = "install libcpp-httplib-dev 0.11 and build again"});
+               .cause = "install libboost-dev 1.74 or later and build again"});
 }
 
 HttpServer::~HttpServer() = default;

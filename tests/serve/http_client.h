@@ -67,6 +67,19 @@ class HttpClient {
 
   /// The next answer; one without a body for HEAD and 304.
   HttpAnswer receive(bool has_body = true, int milliseconds = 30000) {
+    HttpAnswer answer = receive_head(milliseconds);
+    while (answer.status == 100) answer = receive_head(milliseconds);
+    if (!has_body || answer.status == 0 || answer.status == 304) return answer;
+    const auto length = static_cast<size_t>(std::atoll(answer.header("Content-Length").c_str()));
+    while (input_.size() < length)
+      if (!more(milliseconds)) return answer;
+    answer.body = input_.substr(0, length);
+    input_.erase(0, length);
+    return answer;
+  }
+
+  /// The next answer up to its body, also one that only invites a body.
+  HttpAnswer receive_head(int milliseconds = 30000) {
     HttpAnswer answer;
     size_t end = 0;
     while ((end = input_.find("\r\n\r\n")) == std::string::npos)
@@ -74,13 +87,6 @@ class HttpClient {
     answer.head = input_.substr(0, end + 2);
     input_.erase(0, end + 4);
     answer.status = std::atoi(answer.head.c_str() + std::strlen("HTTP/1.1 "));
-    if (answer.status == 100) return receive(has_body, milliseconds);
-    const auto length = static_cast<size_t>(std::atoll(answer.header("Content-Length").c_str()));
-    if (!has_body || answer.status == 304) return answer;
-    while (input_.size() < length)
-      if (!more(milliseconds)) return answer;
-    answer.body = input_.substr(0, length);
-    input_.erase(0, length);
     return answer;
   }
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "facet/core/json.h"
 #include "facet/core/file.h"
+#include "facet/core/json.h"
 #include "facet/model/model_file.h"
 #include "facet/serve/explorer.h"
 #include "tests/close.h"

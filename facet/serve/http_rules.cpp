@@ -1,0 +1,149 @@
+#include "facet/serve/http_rules.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "facet/serve/page.h"
+
+namespace facet {
+
+namespace {
+
+constexpr size_t kLongestTarget = 8 << 10;  // bytes
+constexpr const char* kPolicy =
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; "
+    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'";
+
+/// "a b/c" of "a%20b%2Fc"; in a query a '+' is a space too.
+std::string decode(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+      decoded += static_cast<char>(code);
+      i += 2;
+    } else {
+      decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return decoded;
+}
+
+ApiResponse page_response(const PageFile& file, const std::string& if_none_match) {
+  const std::string tag = fmt::format("\"{:016x}\"", std::hash<std::string_view>()(file.bytes));
+  ApiResponse response;
+  response.type = file.type;
+  response.headers = {
+      {"ETag", tag}, {"Cache-Control", "no-cache"}, {"Content-Security-Policy", kPolicy}};
+  if (if_none_match == tag)
+    response.status = 304;
+  else
+    response.body = file.bytes;
+  return response;
+}
+
+}  // namespace
+
+void parse_target(std::string_view target, ApiRequest& request) {
+  const size_t mark = target.find('?');
+  request.path = decode(target.substr(0, mark), false);
+  std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    if (pair.empty()) continue;
+    const size_t equals = pair.find('=');
+    const std::string_view value = equals == std::string_view::npos ? "" : pair.substr(equals + 1);
+    request.query.emplace(decode(pair.substr(0, equals), true), decode(value, true));
+  }
+}
+
+std::string host_name(std::string host) {
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  const size_t colon = host.find(':');
+  return colon == host.rfind(':') ? host.substr(0, colon) : host;
+}
+
+void complete_headers(ApiResponse& response) {
+  response.headers.emplace("Cache-Control", "no-store");
+  response.headers["X-Content-Type-Options"] = "nosniff";
+  response.headers["Referrer-Policy"] = "no-referrer";
+  response.headers["Cross-Origin-Resource-Policy"] = "same-origin";
+  response.headers["X-Frame-Options"] = "DENY";
+}
+
+RequestRules::RequestRules(const RequestHandler& handler, std::vector<std::string> hosts)
+    : handler_(handler), hosts_({"localhost", "127.0.0.1", "::1"}) {
+  for (std::string& host : hosts) hosts_.push_back(host_name(std::move(host)));
+}
+
+CheckedRequest RequestRules::check(const RequestHead& head) const {
+  CheckedRequest checked;
+  ApiRequest& request = checked.request;
+  request.method = head.method == "HEAD" ? "GET" : head.method;
+  request.content_type = head.content_type;
+  request.if_none_match = head.if_none_match;
+  try {
+    if (head.target.size() > kLongestTarget)
+      throw ApiError(414, fmt::format("an address has at most {} bytes", kLongestTarget));
+    parse_target(head.target, request);
+    require(head, request);
+  } catch (const ApiError& error) {
+    checked.refusal = error_response(error.status, error.what(), error.where);
+    if (error.status == 405) checked.refusal->headers["Allow"] = method_at(request.path);
+  }
+  return checked;
+}
+
+std::optional<ApiResponse> RequestRules::page_answer(const ApiRequest& request) const {
+  if (!handler_.method_at(request.path).empty()) return std::nullopt;
+  const PageFile* file = find_page_file(request.path);
+  if (file == nullptr) return std::nullopt;
+  return page_response(*file, request.if_none_match);
+}
+
+bool RequestRules::is_our_host(const std::string& host) const {
+  return std::find(hosts_.begin(), hosts_.end(), host_name(host)) != hosts_.end();
+}
+
+/// The method that an address of the handler or of the page takes; empty where there is nothing.
+std::string_view RequestRules::method_at(std::string_view path) const {
+  const std::string_view method = handler_.method_at(path);
+  if (!method.empty()) return method;
+  return find_page_file(path) == nullptr ? "" : "GET";
+}
+
+/// An ApiError for the first rule that a request breaks.
+void RequestRules::require(const RequestHead& head, const ApiRequest& request) const {
+  if (!is_our_host(head.host))
+    throw ApiError(403, "the Host header names another server; --allow-host lets a name in");
+  if (head.encoded)
+    throw ApiError(411, "a body must come whole, with a Content-Length and not encoded");
+  const std::string_view method = method_at(request.path);
+  if (method.empty()) throw ApiError(404, "there is nothing at this address");
+  // "same-site" would be other ports of this machine.
+  const bool elsewhere =
+      !head.fetch_site.empty() && head.fetch_site != "same-origin" && head.fetch_site != "none";
+  if (elsewhere && !handler_.method_at(request.path).empty())
+    throw ApiError(403, "pages of other sites may not use the API");
+  if (request.method != method) throw ApiError(405, fmt::format("this address takes {}", method));
+  if (method == "GET") {
+    if (head.length.value_or(0) > 0) throw ApiError(413, "this address takes no body");
+    return;
+  }
+  if (!head.length) throw ApiError(411, "a Content-Length is needed");
+  handler_.check_body(request.path, head.content_type, static_cast<size_t>(*head.length));
+}
+
+}  // namespace facet
