@@ -1,6 +1,6 @@
 # Our kernels (FACET_CUDA): files of their own, compiled by nvcc, that never see LibTorch. LibTorch's CMake adds
-# flags for every card that it was built for to all CUDA code; ours is built for the cards named here.
-set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "Cards to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
+# flags for every GPU that it was built for to all CUDA code; ours is built for the GPUs named here.
+set(FACET_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to build kernels for, as in CMAKE_CUDA_ARCHITECTURES; 90 is H100 and H200")
 
 macro(facet_enable_cuda)
   include(CheckLanguage)
@@ -17,11 +17,21 @@ macro(facet_enable_cuda)
   enable_language(CUDA)
 endmacro()
 
-# Kernels as object files of their own library, for the architectures named.
-function(facet_add_kernels name architectures)
-  add_library(${name} OBJECT ${ARGN})
+function(facet_compile_kernels name architectures)
   set_target_properties(${name} PROPERTIES
     CUDA_ARCHITECTURES "${architectures}" CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -lineinfo -Xcompiler=-Wall,-Wextra)
+endfunction()
+
+# Kernels as object files of their own library, for the architectures named.
+function(facet_add_kernels name architectures)
+  add_library(${name} OBJECT ${ARGN})
+  facet_compile_kernels(${name} "${architectures}")
+endfunction()
+
+# A program that checks and times the library's kernels without LibTorch.
+function(facet_add_lab name)
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:facet_kernels> $<TARGET_OBJECTS:facet_hopper_kernels>)
+  facet_compile_kernels(${name} "${FACET_CUDA_ARCHITECTURES}")
 endfunction()
