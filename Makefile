@@ -50,10 +50,10 @@ bench: configure  ## Compare a training step with PyTorch and with the machine's
 
 format:  ## Format the sources
 	@scripts/setup
-	@git ls-files -co --exclude-standard '*.cpp' '*.h' | xargs clang-format -i
+	@git ls-files -co --exclude-standard '*.cpp' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 check-format:
-	@git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run --Werror
+	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run --Werror
 
 docs: program  ## Regenerate docs/config.md from the option declarations
 	@$(FACET) train --describe-options > docs/config.md

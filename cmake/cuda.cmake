@@ -17,11 +17,21 @@ macro(facet_enable_cuda)
   enable_language(CUDA)
 endmacro()
 
-# Kernels as an object library for the given architectures.
-function(facet_add_kernels name architectures)
-  add_library(${name} OBJECT ${ARGN})
+function(facet_compile_kernels name architectures)
   set_target_properties(${name} PROPERTIES
     CUDA_ARCHITECTURES "${architectures}" CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -lineinfo -Xcompiler=-Wall,-Wextra)
+endfunction()
+
+# Kernels as object files of their own library, for the architectures named.
+function(facet_add_kernels name architectures)
+  add_library(${name} OBJECT ${ARGN})
+  facet_compile_kernels(${name} "${architectures}")
+endfunction()
+
+# A program that checks and times the library's kernels without LibTorch.
+function(facet_add_lab name)
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:facet_kernels> $<TARGET_OBJECTS:facet_hopper_kernels>)
+  facet_compile_kernels(${name} "${FACET_CUDA_ARCHITECTURES}")
 endfunction()

@@ -1,5 +1,4 @@
-// The kernels of convolution_kernel.cuh for bf16 operands; a file of its own so that both kinds
-// compile side by side.
+// Convolutions with bfloat16 operands; a file per type, so that the two compile side by side.
 #include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {

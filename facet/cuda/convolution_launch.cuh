@@ -1,21 +1,22 @@
-// Which kernel of convolution_kernel.cuh, in which tiles, computes a convolution: a question of
-// sizes alone, so that equal inputs give equal bits.
+// Which kernel, in which tiles and with how many blocks per sum, computes a convolution: a question
+// of sizes alone, so that equal inputs give equal bits.
 #pragma once
 
 #include <algorithm>
 
-#include "facet/cuda/convolution_kernel.cuh"
+#include "facet/cuda/convolution_gather.cuh"
+#include "facet/cuda/convolution_weights.cuh"
 
 namespace facet::cuda {
 
 inline int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-/// A launch with the shared memory that it needs, in clusters of blocks along the grid's z. (To let
-/// a kernel begin while the one before it ends made a step a sixth slower.)
+/// A launch with the shared memory that it needs, in clusters of blocks along the grid's z.
+/// (Letting a kernel begin while the one before it ends made a step a sixth slower.)
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, int cluster,
             cudaStream_t stream, const Arguments&... arguments) {
-  // Over 48 KiB needs leave, once a kernel; asking again costs nothing on the device.
+  // More than 48 KiB must be asked for, once per kernel; asking again costs the GPU nothing.
   if (shared_bytes > 48 * 1024)
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   cudaLaunchAttribute attribute{};
@@ -31,128 +32,131 @@ void launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_by
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-/// How many blocks share a sum of `steps` stages so that the card's 132 multiprocessors have work.
-inline Sharing choose_sharing(int wanted_blocks, int tiles, int steps, int tile_elements) {
+/// How many blocks share a sum of `steps` stages so that the GPU's 132 multiprocessors have work.
+inline SplitSum choose_split(int wanted_blocks, int tiles, int steps, int tile_elements) {
   constexpr int fewest_steps = 4, most = 128;
   int splits = std::min({most, wanted_blocks / tiles, steps / fewest_steps});
   if (splits < 2) return {};
-  Sharing sharing;
-  while (sharing.cluster < 8 && sharing.cluster * 2 <= splits) sharing.cluster *= 2;
+  SplitSum split_sum;
+  while (split_sum.cluster < 8 && split_sum.cluster * 2 <= splits) split_sum.cluster *= 2;
   const auto fits = [&](int clusters) {
     return static_cast<size_t>(tiles) * clusters * tile_elements <= workspace_sums &&
-           static_cast<size_t>(tiles) * sharing.cluster <= workspace_counters;
+           static_cast<size_t>(tiles) * split_sum.cluster <= workspace_counters;
   };
-  int clusters = splits / sharing.cluster;
+  int clusters = splits / split_sum.cluster;
   while (clusters > 1 && !fits(clusters)) --clusters;
-  sharing.splits = clusters * sharing.cluster;
-  return sharing;
+  split_sum.splits = clusters * split_sum.cluster;
+  return split_sum;
 }
 
-/// The same for cuts that say how many of their blocks a multiprocessor holds: all of them run at
+/// The same for tiles that say how many of their blocks a multiprocessor holds: all blocks run at
 /// once. Clusters of four meet fastest.
-inline Sharing fill_card(int blocks, int tiles, int steps, int most) {
+inline SplitSum choose_one_wave(int blocks, int tiles, int steps, int most) {
   const int splits = std::min({most, 132 * blocks / tiles, steps / 4});
   if (splits >= 4) return {splits / 4 * 4, 4};
-  return splits == 2 ? Sharing{2, 2} : Sharing{std::max(splits, 1), 1};
+  return splits == 2 ? SplitSum{2, 2} : SplitSum{std::max(splits, 1), 1};
 }
 
-/// `sharing` with no splits chooses.
-template <class T, class C, bool Transposed, Fetch How>
-void launch_gather(GatherProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
-  using Product = typename C::template Product<T, false, Transposed>;
+/// Chooses how many blocks share a sum where `split_sum` has no splits.
+template <class T, class Shape, bool Transposed, Loads How>
+void launch_gather(GatherProblem problem, cudaStream_t stream, SplitSum split_sum = {0, 1}) {
+  using Product = typename Shape::template Product<T, false, Transposed>;
   const int phases = Transposed ? problem.stride * problem.stride : 1;
   const int step = Transposed ? problem.stride : 1;
   const int rows =
       problem.batch * divide_up(problem.out_height, step) * divide_up(problem.out_width, step);
-  const int row_tiles = divide_up(rows, C::rows);
-  const int column_tiles = divide_up(problem.columns, C::columns);
+  const int row_tiles = divide_up(rows, Shape::rows);
+  const int column_tiles = divide_up(problem.columns, Shape::columns);
   const int taps = divide_up(problem.kernel, step);
   const int tiles = row_tiles * column_tiles * phases;
-  const int steps = divide_up(taps * taps * problem.channels, C::depth);
-  problem.sharing = sharing.splits > 0 ? sharing
-                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 2)
-                                       : choose_sharing(200, tiles, steps, C::rows * C::columns);
-  problem.by_splits = Divider(problem.sharing.splits);
-  launch(gather_product<T, C, Transposed, How>,
-         dim3(row_tiles, column_tiles, phases * problem.sharing.splits), C::threads,
-         Product::shared_bytes, problem.sharing.cluster, stream, problem);
+  const int steps = divide_up(taps * taps * problem.channels, Shape::depth);
+  problem.split_sum = split_sum.splits > 0 ? split_sum
+                      : Shape::blocks > 0
+                          ? choose_one_wave(Shape::blocks, tiles, steps, 2)
+                          : choose_split(200, tiles, steps, Shape::rows * Shape::columns);
+  problem.by_splits = Divider(problem.split_sum.splits);
+  launch(gather_product<T, Shape, Transposed, How>,
+         dim3(row_tiles, column_tiles, phases * problem.split_sum.splits), Shape::threads,
+         Product::shared_bytes, problem.split_sum.cluster, stream, problem);
 }
 
-/// Whether the current device has the warpgroup instructions of convolution_wgmma.cu, which take
-/// the largest bfloat16 tiles there.
+/// Whether the current GPU has Hopper's warpgroup instructions, with which convolution_wgmma.cu
+/// multiplies the largest bfloat16 tiles.
 bool has_warpgroups();
 template <bool Transposed>
-void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream);
-void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream);
+void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream,
+                      SplitSum split_sum = {0, 1});
+void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream,
+                       SplitSum split_sum = {0, 1});
 
 /// Products of very many rows with few columns, in convolution_rows.cu; false for others.
 bool try_row_product(const GatherProblem& problem, bool transposed, cudaStream_t stream);
 
-/// For few rows and many weights, which pass by once: many of them on their way at a time.
+/// For few rows and many weights, each of which is read once: many loads in flight at a time.
 template <class T>
-using LongCut = Cut<64, 64, 2, 2, 128 / static_cast<int>(sizeof(T)), 4>;
+using LongTile = TileShape<64, 64, 2, 2, 128 / static_cast<int>(sizeof(T)), 4>;
 template <class T>
-using WideCut = Cut<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 4>;
+using WideTile = TileShape<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 4>;
 
 /// The largest tile; its ring takes half of a multiprocessor's shared memory.
 template <class T>
-using LargeCut = Cut<128, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 3>;
-using MediumCut = Cut<64, 64, 2, 2>;
-using SmallCut = Cut<64, 32, 2, 2>;
-using TinyCut = Cut<32, 32, 2, 2>;
-using NarrowCut = Cut<64, 8, 4, 1>;
+using LargeTile = TileShape<128, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 3>;
+using MediumTile = TileShape<64, 64, 2, 2>;
+using SmallTile = TileShape<64, 32, 2, 2>;
+using TinyTile = TileShape<32, 32, 2, 2>;
+using NarrowTile = TileShape<64, 8, 4, 1>;
 
-/// Tiles small enough that the card is full, large enough that operands are reused.
+/// Tiles small enough that the GPU is full, large enough that operands are reused.
 template <class T, bool Transposed>
 void choose_gather(const GatherProblem& problem, cudaStream_t stream) {
   const int n = problem.columns;
   const int rows = problem.batch * problem.out_height * problem.out_width;
   const auto tiles = [&](int r, int c) { return divide_up(rows, r) * divide_up(n, c); };
-  const bool even = problem.vector_source && problem.vector_weights &&
-                    problem.known_channels == 0 && problem.channels % TinyCut::depth == 0 &&
-                    problem.kernel * problem.kernel <= 32;
+  const bool aligned_loads =
+      problem.vector_source && problem.vector_weights && problem.known_channels == 0 &&
+      problem.channels % TinyTile::depth == 0 && problem.kernel * problem.kernel <= 32;
   if constexpr (sizeof(T) == 2)
     if (try_row_product(problem, Transposed, stream)) return;
-  if (!even) {
-    if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::any>(problem, stream);
-    if (n <= 32) return launch_gather<T, SmallCut, Transposed, Fetch::any>(problem, stream);
-    return launch_gather<T, MediumCut, Transposed, Fetch::any>(problem, stream);
+  if (!aligned_loads) {
+    if (n <= 8) return launch_gather<T, NarrowTile, Transposed, Loads::any>(problem, stream);
+    if (n <= 32) return launch_gather<T, SmallTile, Transposed, Loads::any>(problem, stream);
+    return launch_gather<T, MediumTile, Transposed, Loads::any>(problem, stream);
   }
-  if (n <= 8) return launch_gather<T, NarrowCut, Transposed, Fetch::even>(problem, stream);
-  if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeCut<T>::depth == 0) {
+  if (n <= 8) return launch_gather<T, NarrowTile, Transposed, Loads::aligned>(problem, stream);
+  if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeTile<T>::depth == 0) {
     if constexpr (sizeof(T) == 2)
       if (has_warpgroups()) return warpgroup_gather<Transposed>(problem, stream);
-    return launch_gather<T, LargeCut<T>, Transposed, Fetch::even>(problem, stream);
+    return launch_gather<T, LargeTile<T>, Transposed, Loads::aligned>(problem, stream);
   }
   if (rows <= 64 && problem.kernel == 1 && static_cast<size_t>(n) * problem.channels >= 1 << 21 &&
-      problem.channels % LongCut<T>::depth == 0) {
+      problem.channels % LongTile<T>::depth == 0) {
     if (tiles(64, 128) >= 100)
-      return launch_gather<T, WideCut<T>, Transposed, Fetch::even>(problem, stream);
-    const int steps = problem.channels / LongCut<T>::depth;
-    return launch_gather<T, LongCut<T>, Transposed, Fetch::even>(
-        problem, stream, choose_sharing(250, tiles(64, 64), steps, 64 * 64));
+      return launch_gather<T, WideTile<T>, Transposed, Loads::aligned>(problem, stream);
+    const int steps = problem.channels / LongTile<T>::depth;
+    return launch_gather<T, LongTile<T>, Transposed, Loads::aligned>(
+        problem, stream, choose_split(250, tiles(64, 64), steps, 64 * 64));
   }
   if (n > 32 && tiles(64, 64) >= 100)
-    return launch_gather<T, MediumCut, Transposed, Fetch::even>(problem, stream);
+    return launch_gather<T, MediumTile, Transposed, Loads::aligned>(problem, stream);
   if (tiles(64, 32) >= 100)
-    return launch_gather<T, SmallCut, Transposed, Fetch::even>(problem, stream);
-  return launch_gather<T, TinyCut, Transposed, Fetch::even>(problem, stream);
+    return launch_gather<T, SmallTile, Transposed, Loads::aligned>(problem, stream);
+  return launch_gather<T, TinyTile, Transposed, Loads::aligned>(problem, stream);
 }
 
-template <class T, class C, Fetch How>
-void launch_weights(WeightProblem problem, cudaStream_t stream, Sharing sharing = {0, 1}) {
-  using Product = typename C::template Product<T, true, true>;
+template <class T, class Shape, Loads How>
+void launch_weights(WeightProblem problem, cudaStream_t stream, SplitSum split_sum = {0, 1}) {
+  using Product = typename Shape::template Product<T, true, true>;
   const int columns = problem.columns + (problem.bias ? 1 : 0);
-  const int column_tiles = divide_up(columns, C::columns);
-  const int row_tiles = divide_up(problem.rows, C::rows);
-  const int tiles = row_tiles * column_tiles, steps = divide_up(problem.pixels, C::depth);
-  problem.sharing = sharing.splits > 0 ? sharing
-                    : C::blocks > 0    ? fill_card(C::blocks, tiles, steps, 64)
-                                       : choose_sharing(C::rows >= 128 ? 300 : 640, tiles, steps,
-                                                     C::rows * C::columns);
-  problem.by_splits = Divider(problem.sharing.splits);
-  launch(weight_product<T, C, How>, dim3(column_tiles, row_tiles, problem.sharing.splits),
-         C::threads, Product::shared_bytes, problem.sharing.cluster, stream, problem);
+  const int column_tiles = divide_up(columns, Shape::columns);
+  const int row_tiles = divide_up(problem.rows, Shape::rows);
+  const int tiles = row_tiles * column_tiles, steps = divide_up(problem.pixels, Shape::depth);
+  problem.split_sum = split_sum.splits > 0 ? split_sum
+                      : Shape::blocks > 0  ? choose_one_wave(Shape::blocks, tiles, steps, 64)
+                                           : choose_split(Shape::rows >= 128 ? 300 : 640, tiles,
+                                                         steps, Shape::rows * Shape::columns);
+  problem.by_splits = Divider(problem.split_sum.splits);
+  launch(weight_product<T, Shape, How>, dim3(column_tiles, row_tiles, problem.split_sum.splits),
+         Shape::threads, Product::shared_bytes, problem.split_sum.cluster, stream, problem);
 }
 
 template <class T>
@@ -161,16 +165,16 @@ void choose_weights(const WeightProblem& problem, cudaStream_t stream) {
     return divide_up(problem.rows, r) * divide_up(problem.columns, c);
   };
   if (!problem.vector_x || !problem.vector_gradient) {
-    if (problem.rows <= 32) return launch_weights<T, TinyCut, Fetch::any>(problem, stream);
-    return launch_weights<T, MediumCut, Fetch::any>(problem, stream);
+    if (problem.rows <= 32) return launch_weights<T, TinyTile, Loads::any>(problem, stream);
+    return launch_weights<T, MediumTile, Loads::any>(problem, stream);
   }
   if (problem.rows >= 96 && tiles(128, 128) >= 16) {
     if constexpr (sizeof(T) == 2)
       if (has_warpgroups()) return warpgroup_weights(problem, stream);
-    return launch_weights<T, LargeCut<T>, Fetch::even>(problem, stream);
+    return launch_weights<T, LargeTile<T>, Loads::aligned>(problem, stream);
   }
-  if (problem.rows > 32) return launch_weights<T, MediumCut, Fetch::even>(problem, stream);
-  return launch_weights<T, TinyCut, Fetch::even>(problem, stream);
+  if (problem.rows > 32) return launch_weights<T, MediumTile, Loads::aligned>(problem, stream);
+  return launch_weights<T, TinyTile, Loads::aligned>(problem, stream);
 }
 
 /// Whether rows of channels can be copied in pieces of 16 bytes.
@@ -207,7 +211,7 @@ GatherProblem gather_problem(const ConvolutionSizes& sizes, const View& source, 
   problem.workspace = workspace;
   problem.by_channels = Divider(problem.channels);
   problem.by_stride = Divider(sizes.stride);
-  // A float32 source is rounded on its way, which a plain copy would not do.
+  // A float32 source must be rounded to the operand's type, which a plain copy does not do.
   problem.vector_source = !source.single && aligned<T>(source, problem.channels);
   const int inner = sizes.known_channels > 0 ? sizes.known_channels
                                              : sizes.kernel * sizes.kernel * sizes.channels_in;

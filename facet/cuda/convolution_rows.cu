@@ -1,8 +1,7 @@
-// Products of very many rows with few columns on both sides, as patches of images make them: the
-// weights fit into a block's shared memory, and each warp sends rows through the tensor cores
-// straight from global memory and back. Numbers change places among the inner side's 32 and the
-// result's neighbours (the same on both operands), so that a thread reads and writes 16 bytes at
-// once.
+// Products of very many rows with few columns on both sides, as patches of images give them: the
+// weights fit into a block's shared memory, and each warp multiplies rows straight from global
+// memory. The weights are permuted within groups of 32 along the inner side, and among neighbouring
+// columns of the result, so that a thread's fragments are 16 contiguous bytes in memory.
 #include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
@@ -20,8 +19,8 @@ struct RowProblem {
   int source_pitch, mask_pitch, out_pitch;
 };
 
-/// Where a thread of four finds the number `index` of the inner side: as the first of a step's
-/// halves, the second, the next step's first, ...
+/// Where number `index` of the inner side stands among the weights: a thread's 8 contiguous numbers
+/// are the halves of its fragments in two steps.
 __device__ int inner_place(int index) {
   const int group = index / 32, lane = index % 32 / 8, step = index % 8 / 4, half = index % 4 / 2;
   return (2 * group + step) * 16 + half * 8 + 2 * lane + index % 2;
@@ -35,7 +34,7 @@ __device__ int column_place(int index) {
   return (Pieces * group + piece) * 8 + 2 * lane + index % 2;
 }
 
-/// A warp's 16 rows of the source: a thread has 16 bytes of every 32 numbers of two of them.
+/// A warp's 16 rows of the source: a thread holds 16 bytes of every 32 numbers of two of them.
 template <int Groups>
 struct Rows {
   uint4 words[Groups][2];

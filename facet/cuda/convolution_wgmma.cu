@@ -13,14 +13,15 @@ bool has_warpgroups() {
 }
 
 template <bool Transposed>
-void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream) {
-  launch_gather<__nv_bfloat16, WarpgroupCut, Transposed, Fetch::even>(problem, stream);
+void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream, SplitSum split_sum) {
+  launch_gather<__nv_bfloat16, WarpgroupTile, Transposed, Loads::aligned>(problem, stream,
+                                                                          split_sum);
 }
-template void warpgroup_gather<false>(const GatherProblem&, cudaStream_t);
-template void warpgroup_gather<true>(const GatherProblem&, cudaStream_t);
+template void warpgroup_gather<false>(const GatherProblem&, cudaStream_t, SplitSum);
+template void warpgroup_gather<true>(const GatherProblem&, cudaStream_t, SplitSum);
 
-void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream) {
-  launch_weights<__nv_bfloat16, WarpgroupCut, Fetch::even>(problem, stream);
+void warpgroup_weights(const WeightProblem& problem, cudaStream_t stream, SplitSum split_sum) {
+  launch_weights<__nv_bfloat16, WarpgroupTile, Loads::aligned>(problem, stream, split_sum);
 }
 
 }  // namespace facet::cuda

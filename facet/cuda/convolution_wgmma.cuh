@@ -1,15 +1,15 @@
-// The products of tile_product.cuh by Hopper's warpgroup instructions (sm_90a): four warps
-// multiply 64 rows with 128 columns that the tensor cores read from shared memory themselves, in
-// the background. Tiles lie there in rows of 128 bytes whose 16-byte pieces are swapped by the row
-// ("128-byte swizzle"), so that neither copies nor products meet in a bank.
+// The products of tile_product.cuh by Hopper's warpgroup instructions (wgmma, sm_90a): four warps
+// multiply 64 rows with 128 columns that the tensor cores read from shared memory themselves, while
+// the warps go on. Tiles lie there in rows of 128 bytes with the 128-byte swizzle, so that neither
+// copies nor products have bank conflicts.
 #pragma once
 
 #include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::cuda {
 
-/// A stage's piece of an operand in rows of 64 numbers. With the inner side contiguous a row is one
-/// of the outer side; the other way round ("inner_rows") blocks of 64 outer columns follow each
+/// One stage's piece of an operand in rows of 64 numbers. With the inner side contiguous a row is
+/// one of the outer side; the other way round ("inner_rows") blocks of 64 outer columns follow each
 /// other, a row for each of the 64 inner numbers.
 template <int Outer, bool InnerRows>
 struct SwizzledTile {
@@ -43,8 +43,8 @@ __device__ inline void commit_products() {
 __device__ inline void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
-/// What this thread's copies and stores left in shared memory, for the tensor cores to see.
-__device__ inline void show_tensor_cores() {
+/// Makes this thread's copies and stores to shared memory visible to the tensor cores.
+__device__ inline void fence_shared_memory() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
@@ -76,18 +76,19 @@ __device__ void multiply_add(float (&sums)[64], uint64_t left, uint64_t right) {
 // clang-format on
 
 /// As TileProduct, by two warpgroups, each with half of the rows.
-template <class C, bool LeftInnerRows, bool RightInnerRows>
+template <class Shape, bool LeftInnerRows, bool RightInnerRows>
 struct WarpgroupProduct {
   using T = __nv_bfloat16;
-  using Left = SwizzledTile<C::rows, LeftInnerRows>;
-  using Right = SwizzledTile<C::columns, RightInnerRows>;
+  using Left = SwizzledTile<Shape::rows, LeftInnerRows>;
+  using Right = SwizzledTile<Shape::columns, RightInnerRows>;
   static constexpr int stage_elements = Left::elements + Right::elements;
   static constexpr int alignment = 1024;
-  static constexpr int ring_bytes = C::stages * stage_elements * 2;
-  static constexpr int result_bytes = C::rows * C::result_pitch * 4;
+  static constexpr int ring_bytes = Shape::stages * stage_elements * 2;
+  static constexpr int result_bytes = Shape::rows * Shape::result_pitch * 4;
   static constexpr int shared_bytes =
       (ring_bytes > result_bytes ? ring_bytes : result_bytes) + alignment;
-  static_assert(C::rows == 128 && C::columns == 128 && C::threads == 256, "as multiply_add has it");
+  static_assert(Shape::rows == 128 && Shape::columns == 128 && Shape::threads == 256,
+                "as multiply_add has it");
 
   float sums[64] = {};
 
@@ -99,7 +100,7 @@ struct WarpgroupProduct {
     const uint64_t right_tile = Right::descriptor(right);
     begin_products();
 #pragma unroll
-    for (int i = 0; i < C::depth / 16; ++i)
+    for (int i = 0; i < Shape::depth / 16; ++i)
       multiply_add<LeftInnerRows, RightInnerRows>(sums, left_tile + i * Left::inner_step,
                                                   right_tile + i * Right::inner_step);
     commit_products();
@@ -108,8 +109,8 @@ struct WarpgroupProduct {
   /// As TileProduct's.
   template <class Load, class Prepare>
   __device__ void run(T* ring, int steps, Load load, Prepare prepare) {
-    constexpr bool prepares = !std::is_same_v<Prepare, Nothing>;
-    constexpr int ahead = C::stages - 1;
+    constexpr bool prepares = !std::is_same_v<Prepare, NoPreparation>;
+    constexpr int ahead = Shape::stages - 1;
     for (int step = 0; step < ahead; ++step) {
       prepare(step);
       if (prepares) __syncthreads();
@@ -119,10 +120,10 @@ struct WarpgroupProduct {
     prepare(ahead);
     for (int step = 0; step < steps; ++step) {
       wait_copies<ahead - 1>();
-      show_tensor_cores();
+      fence_shared_memory();
       wait_products();
       __syncthreads();  // everyone's copies are there, and nobody reads what is filled next
-      const T* left = ring + (step % C::stages) * stage_elements;
+      const T* left = ring + (step % Shape::stages) * stage_elements;
       add(left, left + Left::elements);
       if (step + ahead < steps) load(step + ahead);
       commit_copies();
@@ -135,14 +136,14 @@ struct WarpgroupProduct {
   }
 
   /// As TileProduct's.
-  __device__ void spread(float* result) const {
+  __device__ void write_sums(float* result) const {
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int row = warp * 16 + (lane >> 2), column = (lane & 3) * 2;
     wait_copies<0>();
     __syncthreads();  // the ring has been read by everyone
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      float* to = result + (row + i % 2 * 8) * C::result_pitch + column + i / 2 * 8;
+      float* to = result + (row + i % 2 * 8) * Shape::result_pitch + column + i / 2 * 8;
       *reinterpret_cast<float2*>(to) = make_float2(sums[2 * i], sums[2 * i + 1]);
     }
     __syncthreads();
@@ -151,13 +152,13 @@ struct WarpgroupProduct {
 
 /// The tile of two warpgroups. Two blocks share a multiprocessor: while one fills its ring or
 /// finishes, the other multiplies.
-struct WarpgroupCut {
+struct WarpgroupTile {
   static constexpr int rows = 128, columns = 128, depth = 64, stages = 3;
   static constexpr int threads = 256, blocks = 2;
   static constexpr int result_pitch = columns + 4;
   static constexpr int quads = rows * columns / 4;
   template <class T, bool LeftInnerRows, bool RightInnerRows>
-  using Product = WarpgroupProduct<WarpgroupCut, LeftInnerRows, RightInnerRows>;
+  using Product = WarpgroupProduct<WarpgroupTile, LeftInnerRows, RightInnerRows>;
 };
 
 }  // namespace facet::cuda

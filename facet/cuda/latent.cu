@@ -1,3 +1,5 @@
+// The pointwise kernels of latent.h, one thread per latent dimension of an image; the noise is
+// drawn anew in the backward pass instead of being stored.
 #include "facet/cuda/latent.h"
 #include "facet/cuda/philox.cuh"
 #include "facet/cuda/reduce.cuh"
@@ -12,8 +14,8 @@ unsigned blocks_for(int64_t count) {
   return static_cast<unsigned>((count + threads - 1) / threads);
 }
 
-/// Normal number `index` of a tensor; every thread makes its own four and keeps one, which is
-/// cheaper than what keeping the order of memory with four a thread would cost at these sizes.
+/// Normal number `index` of a tensor. Every thread draws four and keeps one: cheaper at these sizes
+/// than four per thread, whose reads and writes would not be coalesced.
 __device__ float normal_at(const Draws& draws, int64_t index) {
   const float4 four = four_normals(draws, static_cast<uint64_t>(index) / 4);
   const float low = index % 2 == 0 ? four.x : four.y, high = index % 2 == 0 ? four.z : four.w;
@@ -73,7 +75,7 @@ __global__ void sample_gradient(const float* log_variance, const float* z_gradie
       0.5f * z_gradient[i] * expf(0.5f * log_variance[i]) * normal_at(draws_of(key, step), i);
 }
 
-/// A warp an image.
+/// One warp per image.
 __global__ void normal_kl(const float* mean, const float* log_variance, float* kl, int64_t images,
                           int64_t latents) {
   const int64_t image = static_cast<int64_t>(blockIdx.x) * (threads / 32) + threadIdx.x / 32;

@@ -1,3 +1,4 @@
+// Log densities of images, one block per image: the sum over its pixels needs no second launch.
 #include "facet/cuda/likelihood.h"
 #include "facet/cuda/reduce.cuh"
 
@@ -6,7 +7,6 @@ namespace facet::cuda {
 namespace {
 
 constexpr int threads = 256;
-/// A block has a whole image, so that its sum needs no second pass.
 constexpr int image_threads = 1024;
 
 /// log(1 + exp(value)), sigmoid(value) and 1 - sigmoid(value), all exact for large values too.
@@ -34,17 +34,17 @@ struct Bernoulli {
 struct Gaussian {
   float smallest, range;
 
-  /// `other` is the distance from a mean to its deviation.
+  /// `other` is the distance from a mean to the number behind its stddev.
   __device__ float operator()(float x, const float* output, float* derivative, int64_t at,
                               int64_t other) const {
     const Logit l = logit(output[at + other]);
-    const float deviation = smallest + range * l.sigmoid;
-    const float scaled = (x - output[at]) / deviation;
-    derivative[at] = scaled / deviation;
-    // d deviation / d number is range sigma (1 - sigma).
-    const float slope = range * l.sigmoid * l.complement / deviation;
+    const float stddev = smallest + range * l.sigmoid;
+    const float scaled = (x - output[at]) / stddev;
+    derivative[at] = scaled / stddev;
+    // d stddev / d number is range sigmoid (1 - sigmoid).
+    const float slope = range * l.sigmoid * l.complement / stddev;
     derivative[at + other] = (scaled * scaled - 1.0f) * slope;
-    return -0.5f * scaled * scaled - logf(deviation) - 0.918938533f;  // log(2 pi) / 2
+    return -0.5f * scaled * scaled - logf(stddev) - 0.918938533f;  // log(2 pi) / 2
   }
 };
 
@@ -117,10 +117,10 @@ void bernoulli_log_density(const float* x, const float* output, float* log_densi
 }
 
 void gaussian_log_density(const float* x, const float* output, float* log_density,
-                          float* derivative, float smallest_deviation, float largest_deviation,
+                          float* derivative, float smallest_stddev, float largest_stddev,
                           const LikelihoodShape& shape, cudaStream_t stream) {
   launch(x, output, log_density, derivative,
-         Gaussian{smallest_deviation, largest_deviation - smallest_deviation}, shape, stream);
+         Gaussian{smallest_stddev, largest_stddev - smallest_stddev}, shape, stream);
 }
 
 void scale_images(const float* values, const float* gradient, int64_t gradient_stride, float* out,

@@ -1,6 +1,6 @@
 // Philox4x32-10 (Salmon et al. 2011): random words as a pure function of a key, of a number that is
-// read on the card (the step) and of a place. No state, so a recorded step draws anew at each
-// replay, and any thread can draw any element.
+// read from GPU memory (the step) and of a place. There is no state, so a captured step draws anew
+// at each replay, and any thread can draw any element.
 #pragma once
 
 #include <cstdint>

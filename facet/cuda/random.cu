@@ -1,3 +1,5 @@
+// Normal and uniform draws: each thread computes 16 bytes from the counter that is its place, so
+// that the result does not depend on the launch.
 #include "facet/cuda/philox.cuh"
 #include "facet/cuda/random.h"
 
@@ -34,7 +36,7 @@ struct Uniform {
   }
 };
 
-/// One place a thread: 16 bytes.
+/// One place per thread: 16 bytes.
 template <typename Distribution, typename Scalar>
 __global__ void fill(Scalar* out, int64_t count, uint64_t key, const int64_t* step) {
   constexpr int width = 16 / sizeof(Scalar);

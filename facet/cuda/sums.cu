@@ -1,3 +1,5 @@
+// Weighted sums of means over a batch, several per launch: a warp sums each term, and one thread
+// adds the terms in their order.
 #include "facet/cuda/reduce.cuh"
 #include "facet/cuda/sums.h"
 
