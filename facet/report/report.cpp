@@ -73,8 +73,8 @@ class Illustrator {
     if (shown.empty()) return std::nullopt;
     return ReportFigure{
         combination_figure(model_, fixed, kCombinationRows, kSeed), "Named factors",
-        fmt::format("Columns are values of {}, asked for by name; along a row everything else is "
-                    "held.",
+        fmt::format("Columns are values of {}, requested by name; along a row everything else is "
+                    "fixed.",
                     listed(shown)),
         fmt::format("facet grid {} --combinations --rows-count {}{} --out combinations.png", run_,
                     kCombinationRows, held)};
@@ -162,7 +162,7 @@ void draw_mixtures(RunReport& report, Vae& model, const Illustrator& illustrator
     report.components_note = fmt::format("The first {} of {} factors.", shown, model.prior.size());
 }
 
-void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
+void classify_samples(RunReport& report, Vae& model, const Pack& pack) {
   const std::vector<Split> trained = parse_splits(report.config.data.train_splits);
   const auto is_unseen = [&](Split split) {
     return has_split(pack, split) &&
@@ -170,18 +170,18 @@ void ask_judge(RunReport& report, Vae& model, const Pack& pack) {
   };
   const Split unseen = is_unseen(Split::test) ? Split::test : Split::valid;
   if (!is_unseen(unseen)) {
-    report.no_judge = "there are no images that a judge has not learned from";
+    report.no_classifier = "there are no images that a classifier has not learned from";
     return;
   }
   if (std::none_of(model.prior.factors.begin(), model.prior.factors.end(),
                    [](const FactorOptions& factor) { return factor.named(); })) {
-    report.no_judge = "no factor is named by a property, so there is nothing to ask for";
+    report.no_classifier = "no factor is named by a property, so there are no values to request";
     return;
   }
   try {
-    report.judge = classify_model_samples(model, pack, report.config.data, unseen, false, {});
+    report.classifier = classify_model_samples(model, pack, report.config.data, unseen, false, {});
   } catch (const Error& error) {  // a property without labels
-    report.no_judge = error.what();
+    report.no_classifier = error.what();
   }
 }
 
@@ -204,6 +204,12 @@ std::string date_text(std::time_t time) {
 }
 
 }  // namespace
+
+double RunReport::training_seconds() const {
+  double seconds = 0;
+  for (const EventSpan& session : sessions) seconds += session.end - session.begin;
+  return seconds;
+}
 
 bool RunReport::finished() const { return log.steps_done() >= log.lengths.total(); }
 
@@ -243,9 +249,9 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
     report.evaluation = evaluate(model, images, pack.properties, split, {});
     notice("drawing");
     draw_mixtures(report, model, illustrator);
-    if (options.judge) {
-      notice("training a judge");
-      ask_judge(report, model, pack);
+    if (options.classify) {
+      notice("training the evaluation classifier");
+      classify_samples(report, model, pack);
     }
   } else {
     report.no_mixtures =

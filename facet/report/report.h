@@ -23,7 +23,7 @@
 namespace facet {
 
 struct ReportOptions {
-  bool judge = false;        ///< train a judge and ask it about samples of named factors
+  bool classify = false;     ///< train an evaluation classifier and apply it to samples
   std::string command_path;  ///< the run as commands in the report name it
   std::string version;       ///< of the program, for the page's foot
   std::function<void(const std::string&)> notice;  ///< hears what is being done
@@ -51,16 +51,18 @@ struct RunReport {
   /// Why there are no measures, samples and components; empty where there are.
   std::string no_mixtures;
   std::optional<Evaluation> evaluation;
-  std::optional<ClassifierReport> judge;
-  std::string no_judge;  ///< why a judge that was asked for has not judged
+  std::optional<ClassifierReport> classifier;
+  std::string no_classifier;  ///< why there is none although it was requested
   /// The share of training images with a known label of the property, for the named factors'.
   std::map<std::string, double> label_shares;
 
   std::optional<ReportFigure> hero;  ///< stands beside the headline
   std::vector<ReportFigure> figures;
-  std::vector<ReportFigure> components;  ///< one a factor
+  std::vector<ReportFigure> components;  ///< one per factor
   std::string components_note;           ///< on factors that are not shown
 
+  /// The length of all sessions.
+  double training_seconds() const;
   /// Whether all steps of the config are done.
   bool finished() const;
 };

@@ -13,7 +13,7 @@ std::string run_report(const LoadedRun& run, const ReportRequest& request) {
   const Pack pack = load_data(run.config.data);
   require_shape(pack, *run.model, run.config.data.pack);
   return report_page(gather_report(run.folder, run.config, *run.model, pack,
-                                   {.judge = request.classify,
+                                   {.classify = request.classify,
                                     .command_path = request.command_path,
                                     .version = fmt::format("facet {}", version()),
                                     .notice = request.notice}));

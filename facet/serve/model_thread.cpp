@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "facet/core/random.h"
 #include "facet/core/torch.h"
 #include "facet/model/generate.h"
 #include "facet/serve/message.h"
@@ -11,22 +10,9 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t kLargestBatch = 16;  // beyond, a pass takes longer and gains nothing
-constexpr int64_t kTaskRows = 8;       // what a task counts for among rows that wait
+constexpr int64_t kTaskRows = 8;  // what a task counts for among rows that wait
 
 }  // namespace
-
-int64_t safe_batch(Vae& model) {
-  torch::NoGradGuard no_gradient;
-  const torch::Tensor z =
-      standard_normal(Key(1).fold("batch"), {kLargestBatch, model.prior.dimensions()},
-                      torch::TensorOptions().dtype(kFloat64))
-          .to(model.device());
-  const torch::Tensor together = model.decode(z);
-  for (int64_t row = 0; row < kLargestBatch; ++row)
-    if (!model.decode(z.narrow(0, row, 1))[0].equal(together[row])) return 1;
-  return kLargestBatch;
-}
 
 ModelThread::ModelThread(int64_t most_waiting)
     : most_waiting_(most_waiting), thread_([this] { work(); }) {}

@@ -13,24 +13,9 @@
 #include <thread>
 
 #include "facet/core/tensor.h"
-#include "facet/model/vae.h"
+#include "facet/serve/served_model.h"
 
 namespace facet {
-
-/// A model as it is served.
-struct ServedModel {
-  std::shared_ptr<Vae> networks;  ///< for the model's thread alone, but for what is constant
-  std::string version;
-  /// Pictures in one forward pass; 1 where the machine computes a picture differently in company,
-  /// because it has to be the same as `facet sample` makes.
-  int64_t batch = 1;
-
-  const FactorialMixture& prior() const { return networks->prior; }
-  const ImageShape& shape() const { return networks->shape(); }
-};
-
-/// Finds out how large a batch may be and moves nothing else.
-int64_t safe_batch(Vae& model);
 
 class ModelThread {
  public:

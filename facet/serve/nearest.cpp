@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "facet/core/torch.h"
+#include "facet/model/generate.h"
 #include "facet/serve/message.h"
 
 namespace facet {
@@ -54,11 +55,8 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
       thread.run([&] {
-        torch::NoGradGuard none;
-        Vae& networks = *model->networks;
-        const torch::Tensor pixels = pack_.images.narrow(0, start, size).to(networks.device());
-        latents.narrow(0, start, size)
-            .copy_(networks.encode(networks.likelihood().from_pixels(pixels)).mean);
+        const torch::Tensor pixels = pack_.images.narrow(0, start, size);
+        latents.narrow(0, start, size).copy_(encode_pixels(*model->networks, pixels).mean);
       });
       encoded_ += size;
     } catch (const ApiError&) {  // too busy: people come first

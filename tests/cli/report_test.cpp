@@ -81,7 +81,7 @@ TEST_F(ReportCommand, IsOneFileWithEverythingInIt) {
                            "Components of each factor", "How factors depend on each other",
                            "facet train run/config.json --out NEW-RUN", "facet 0."})
     EXPECT_TRUE(contains(page, part)) << part;
-  EXPECT_FALSE(contains(page, "The judge"));
+  EXPECT_FALSE(contains(page, "Evaluation classifier"));
   EXPECT_EQ(report({"run", "--out", "elsewhere.html"}, "elsewhere.html").substr(0, 15),
             "<!DOCTYPE html>");
 }
@@ -101,10 +101,11 @@ TEST_F(ReportCommand, ShowsTheImagesThatItsCommandsDraw) {
   }
 }
 
-TEST_F(ReportCommand, TheJudgeIsAskedWhenAskedFor) {
-  const std::string page = report({"run", "--judge", "--out", "judged.html"}, "judged.html");
-  EXPECT_TRUE(contains(page, "<h3>The judge</h3>"));
-  EXPECT_TRUE(contains(page, "Judged right"));
+TEST_F(ReportCommand, TheClassifierIsTrainedWhenRequested) {
+  const std::string page =
+      report({"run", "--judge", "--out", "classified.html"}, "classified.html");
+  EXPECT_TRUE(contains(page, "<h3>Evaluation classifier</h3>"));
+  EXPECT_TRUE(contains(page, "Samples as requested"));
 }
 
 TEST_F(ReportCommand, AnUnfinishedRunHasAReportToo) {

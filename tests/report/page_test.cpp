@@ -37,7 +37,7 @@ struct Case {
   ImageShape shape{3, 16, 16};
   bool placed = true;
   int64_t count = 60;
-  bool labels = true, test_split = true, judge = false;
+  bool labels = true, test_split = true, classify = false;
   std::string metrics;
 };
 
@@ -56,8 +56,9 @@ class Report : public testing::Test {
       model.prior.posteriors[i] =
           random_posterior(Key(2).fold(i), one.factors[i].components, one.factors[i].dimensions);
     write_text(folder_ / "metrics.jsonl", one.metrics, "test");
-    return gather_report({folder_.path()}, config, model, pack(one),
-                         {.judge = one.judge, .command_path = "runs/a b", .version = "facet 9"});
+    return gather_report(
+        {folder_.path()}, config, model, pack(one),
+        {.classify = one.classify, .command_path = "runs/a b", .version = "facet 9"});
   }
   static Pack pack(const Case& one) {
     Pack pack;
@@ -119,12 +120,12 @@ TEST_F(Report, NamesOfUsersNeverBecomeMarkup) {
                           "\n"};
   RunReport report = gather(hostile);
   report.name = kHostile;
-  ClassifierReport::Factor judged;
-  judged.name = judged.property = kHostile;
-  judged.values = {kHostile};
-  judged.agreement_by_value = {0.8};
-  report.judge = ClassifierReport{{judged}, 0.8, 10, 10};
-  report.no_judge = kHostile;
+  ClassifierReport::Factor classified;
+  classified.name = classified.property = kHostile;
+  classified.values = {kHostile};
+  classified.agreement_by_value = {0.8};
+  report.classifier = ClassifierReport{{classified}, 0.8, 10, 10};
+  report.no_classifier = kHostile;
   const std::string page = report_page(report);
   expect_sound(page);
   EXPECT_FALSE(contains(page, "<script>alert"));

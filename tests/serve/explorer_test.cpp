@@ -104,11 +104,11 @@ TEST_F(ExplorerTest, OffsetsMoveOneDimensionByThePredictiveScale) {
           {"temperature": 0, "factors": {"hair": {"component": 1, "offsets": [{"dimension": 2, "stddevs": -1.5}]}}}])");
   const Json list =
       ask(*explorer_, get_request("directions", {{"factor", "hair"}, {"component", "1"}}));
-  double deviation = 0;
+  double stddev = 0;
   for (const Json& direction : list["directions"])
-    if (direction["dimension"] == 2) deviation = direction["stddev"];
-  EXPECT_GT(deviation, 0);
-  EXPECT_NEAR(block(images[1], 6, 1)[0] - block(images[0], 6, 1)[0], -1.5 * deviation, 1e-12);
+    if (direction["dimension"] == 2) stddev = direction["stddev"];
+  EXPECT_GT(stddev, 0);
+  EXPECT_NEAR(block(images[1], 6, 1)[0] - block(images[0], 6, 1)[0], -1.5 * stddev, 1e-12);
   EXPECT_EQ(block(images[0], 0, 6), block(images[1], 0, 6));
 }
 
@@ -199,13 +199,26 @@ TEST_F(ExplorerTest, EditingMovesTheChosenFactorAlone) {
   EXPECT_EQ(edited[1]["components"]["hair"], 2);
 }
 
-TEST_F(ExplorerTest, ReconstructionsShowMeanDeviationAndADraw) {
+TEST_F(ExplorerTest, ReconstructionsShowMeanStddevAndASample) {
   const Json shown =
       ask(*explorer_,
           post_request("reconstruct", encode_png(Image::filled(3, 16, 16, 90)), "image/png"));
   EXPECT_NE(shown["mean"], shown["sample"]);
   EXPECT_NE(shown.at("stddev"), shown["mean"]);
   EXPECT_GE(shown["largest_stddev"], shown["smallest_stddev"]);
+}
+
+TEST_F(ExplorerTest, TheSeedDecidesTheSampleOfAReconstruction) {
+  const auto reconstruct = [&](const char* seed) {
+    ApiRequest request =
+        post_request("reconstruct", encode_png(Image::filled(3, 16, 16, 90)), "image/png");
+    request.query = {{"seed", seed}};
+    return ask(*explorer_, request);
+  };
+  const Json shown = reconstruct("3"), again = reconstruct("3"), other = reconstruct("4");
+  EXPECT_EQ(shown, again);
+  EXPECT_NE(shown["sample"], other["sample"]);
+  EXPECT_EQ(shown["mean"], other["mean"]);
 }
 
 TEST_F(ExplorerTest, TheAtlasHoldsEveryComponentAndIsKept) {

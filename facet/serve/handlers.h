@@ -1,0 +1,58 @@
+// One function for each address of the API: from a request to its answer. They are free functions
+// of what the explorer owns, grouped into files by subject; requests come from many threads, so
+// whatever they share is safe to use from all of them. An ApiError or an Error is the answer to a
+// request that cannot be met. docs/openapi.yaml describes the API.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <semaphore>
+#include <string>
+
+#include "facet/data/pack.h"
+#include "facet/serve/message.h"
+#include "facet/serve/model_reloader.h"
+#include "facet/serve/model_thread.h"
+#include "facet/serve/nearest.h"
+#include "facet/serve/run_watch.h"
+
+namespace facet {
+
+/// What requests are answered from. Threads of later members use earlier ones, so the order
+/// matters.
+struct HandlerContext {
+  /// An Error where the folder has no run, or a model that cannot be read.
+  HandlerContext(const std::filesystem::path& run_, torch::Device device_,
+                 const std::string& program_, std::optional<Pack> pack);
+
+  std::filesystem::path run;  ///< as the user gave it; commands name it so
+  torch::Device device;
+  std::string program;  ///< with its version
+  RunWatch run_watch;
+  ModelThread thread;
+  std::unique_ptr<NearestImages> nearest;  ///< null without a pack
+  ModelReloader model;
+  std::counting_semaphore<8> image_readers{2};  ///< large images take much memory
+};
+
+// handlers_model.cpp: the run and its model.
+ApiResponse answer_model(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_metrics(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_openapi(HandlerContext& context, const ApiRequest& request);
+
+// handlers_generate.cpp: pictures from latent vectors.
+ApiResponse answer_generate(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_decode(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request);
+
+// handlers_images.cpp: images that are sent, and images of the pack.
+ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request);
+
+// handlers_components.cpp: what the components of a factor look like.
+ApiResponse answer_atlas(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_directions(HandlerContext& context, const ApiRequest& request);
+
+}  // namespace facet

@@ -1,0 +1,164 @@
+// Images that are sent, as the model sees them, and images of the pack that are near to a latent
+// vector. What is sent is fitted to the model's shape, and the answer says so.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "facet/core/base64.h"
+#include "facet/core/torch.h"
+#include "facet/data/image_file.h"
+#include "facet/model/generate.h"
+#include "facet/serve/answer_parts.h"
+#include "facet/serve/handlers.h"
+#include "facet/serve/reading.h"
+
+namespace facet {
+
+namespace {
+
+/// An image that was sent, in the model's shape.
+struct Upload {
+  torch::Tensor pixels;  // U8 [1, C, H, W]
+  ImageShape original;
+  Json notice;  // null where nothing was done to it
+};
+
+Upload read_upload(HandlerContext& context, const ImageShape& shape, const std::string& bytes) {
+  if (!context.image_readers.try_acquire_for(std::chrono::seconds(5)))
+    throw ApiError(503, "too many images are being read; try again in a second");
+  struct Release {
+    std::counting_semaphore<8>& readers;
+    ~Release() { readers.release(); }
+  } release{context.image_readers};
+  const Image image =
+      decode_image(bytes, "upload", {.pixels = kMostImagePixels, .jpeg_scans = kMostJpegScans});
+  const ImageShape found{image.channels, image.height, image.width};
+  if (found == shape) return {to_tensor({image}), found, Json()};
+  const Image fitted = resize(with_channels(image, shape.channels), shape.height, shape.width);
+  return {to_tensor({fitted}), found,
+          fmt::format("{} made {}: cropped to the centre, resized and converted", shape_text(found),
+                      shape_text(shape))};
+}
+
+/// The probabilities of all components of every factor, for the encoding of one image.
+Json factor_probabilities(const FactorialMixture& prior, const Encoding& encoding) {
+  Json factors = Json::array();
+  const auto blocks = prior.split(encoding.mean, encoding.variance());
+  for (size_t i = 0; i < prior.size(); ++i) {
+    const auto probabilities = numbers(e_step(blocks[i], prior.posteriors[i], {}));
+    const auto highest = std::max_element(probabilities.begin(), probabilities.end());
+    factors.push_back({{"name", prior.factors[i].name},
+                       {"component", highest - probabilities.begin()},
+                       {"probability", *highest},
+                       {"probabilities", probabilities}});
+  }
+  return factors;
+}
+
+/// 1 in the dimensions of the factors that the request names, or of all, float64 [Z].
+torch::Tensor read_searched_dimensions(const FactorialMixture& prior, const RequestValue& body) {
+  const torch::Tensor searched = torch::ones({prior.dimensions()}, kFloat64);
+  if (!body.has("factors")) return searched;
+  const std::vector<RequestValue> names = body.at("factors").elements(0, 1000);
+  if (names.empty()) return searched;
+  searched.zero_();
+  for (const RequestValue& name : names) {
+    const size_t i = at_place(name.where(), [&] { return prior.index_of(name.text()); });
+    searched.narrow(0, first_dimension(prior, i), prior.factors[i].dimensions).fill_(1);
+  }
+  return searched;
+}
+
+/// Known labels of one image, value by property.
+Json labels_json(const Pack& pack, int64_t row) {
+  Json labels = Json::object();
+  for (size_t p = 0; p < pack.properties.size(); ++p)
+    if (const auto label = pack.labels[row][static_cast<int64_t>(p)].item<int64_t>(); label >= 0)
+      labels[pack.properties[p].name] = pack.properties[p].values[static_cast<size_t>(label)];
+  return labels;
+}
+
+}  // namespace
+
+ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
+  const ServedModelPointer model = context.model.required();
+  const Query query(request, {"scale"});
+  const int64_t scale = query.integer("scale", 1, 1, kLargestPictureScale);
+  check_pixels(model->shape(), 2, scale, "scale");
+  const Upload upload = read_upload(context, model->shape(), request.body);
+  Encoding encoding;
+  context.thread.run([&] { encoding = encode_pixels(*model->networks, upload.pixels); });
+  const Json factors = factor_probabilities(model->prior(), encoding);
+  const torch::Tensor reconstruction = context.thread.decode(model, encoding.mean);
+  return json_response({{"version", model->version},
+                        {"notice", upload.notice},
+                        {"original", shape_json(upload.original)},
+                        {"z", numbers(encoding.mean)},
+                        {"log_variance", numbers(encoding.log_variance)},
+                        {"factors", factors},
+                        {"input", base64(draw_one(upload.pixels, 0, scale))},
+                        {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
+}
+
+ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request) {
+  const ServedModelPointer model = context.model.required();
+  const Query query(request, {"scale", "seed"});
+  const int64_t scale = query.integer("scale", 1, 1, kLargestPictureScale);
+  const int64_t seed = query.integer("seed", 1, 0, kLargestSeed);
+  check_pixels(model->shape(), 4, scale, "scale");
+  const Upload upload = read_upload(context, model->shape(), request.body);
+  torch::Tensor mean, stddev, sample;
+  context.thread.run([&] {
+    const Vae& networks = *model->networks;
+    const torch::Tensor z = encode_pixels(networks, upload.pixels).mean;
+    mean = decode_means(networks, z);
+    stddev = decode_stddevs(networks, z);
+    sample = decode_samples(networks, z, Key(static_cast<uint64_t>(seed)).fold("reconstruct"));
+  });
+  const auto smallest = stddev.min().item<double>(), largest = stddev.max().item<double>();
+  const torch::Tensor shades = ((stddev - smallest) * (255 / std::max(largest - smallest, 1e-12)))
+                                   .round()
+                                   .clamp(0, 255)
+                                   .to(kUInt8);
+  return json_response({{"version", model->version},
+                        {"notice", upload.notice},
+                        {"input", base64(draw_one(upload.pixels, 0, scale))},
+                        {"mean", base64(draw_one(mean, 0, scale))},
+                        {"stddev", base64(draw_one(shades, 0, scale))},
+                        {"sample", base64(draw_one(sample, 0, scale))},
+                        {"smallest_stddev", smallest},
+                        {"largest_stddev", largest}});
+}
+
+ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request) {
+  if (!context.nearest)
+    throw ApiError(404, "no pack to search: start with facet serve RUN --pack DATA.safetensors");
+  const NearestImages& nearest = *context.nearest;
+  const ServedModelPointer model = context.model.required();
+  const FactorialMixture& prior = model->prior();
+  const Json json = parse_body(request.body);
+  const RequestValue body(json);
+  body.require_keys({"z", "count", "factors", "scale"});
+  const torch::Tensor z = read_row(body.at("z"), prior.dimensions(), kLargestLatent)[0];
+  const int64_t count = body.has("count") ? body.at("count").integer(1, kMostStates) : 8;
+  const Look look = read_look(body, model->shape(), count);
+  const torch::Tensor searched = read_searched_dimensions(prior, body);
+  if (!nearest.ready(model->version))
+    throw ApiError(503, fmt::format("the pack is being encoded: {} of {} images", nearest.encoded(),
+                                    nearest.count()));
+  const Pack& pack = nearest.pack();
+  const Neighbours found = nearest.find(z, searched, count, model->version);
+  Json images = Json::array();
+  for (size_t n = 0; n < found.rows.size(); ++n) {
+    const int64_t row = found.rows[n];
+    images.push_back({{"index", row},
+                      {"split", split_names[pack.split[row].item<uint8_t>()]},
+                      {"distance", found.distances[n]},
+                      {"labels", labels_json(pack, row)},
+                      {"png", base64(draw_one(pack.images, row, look.scale))}});
+  }
+  return json_response({{"version", model->version}, {"images", images}});
+}
+
+}  // namespace facet

@@ -1,0 +1,70 @@
+// What handlers share, and the answers about the run and its model in words and numbers: none of
+// them waits for the networks.
+#include "facet/serve/handlers.h"
+#include "facet/serve/page.h"
+#include "facet/serve/reading.h"
+
+namespace facet {
+
+namespace {
+
+const Json& limits_json() {
+  static const Json limits = {{"states", kMostStates},
+                              {"picture_pixels", kMostPicturePixels},
+                              {"json_bytes", kMostJsonBytes},
+                              {"image_bytes", kMostImageBytes},
+                              {"image_pixels", kMostImagePixels},
+                              {"largest_latent", kLargestLatent},
+                              {"largest_seed", kLargestSeed},
+                              {"largest_offset", kLargestOffset},
+                              {"largest_temperature", kLargestTemperature},
+                              {"largest_scale", kLargestPictureScale}};
+  return limits;
+}
+
+Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model) {
+  if (nearest == nullptr)
+    return {{"available", false}, {"ready", false}, {"images", 0}, {"encoded", 0}};
+  return {{"available", true},
+          {"ready", model && nearest->ready(model->version)},
+          {"images", nearest->count()},
+          {"encoded", nearest->encoded()}};
+}
+
+}  // namespace
+
+HandlerContext::HandlerContext(const std::filesystem::path& run_, torch::Device device_,
+                               const std::string& program_, std::optional<Pack> pack)
+    : run(run_),
+      device(device_),
+      program(program_),
+      run_watch(RunFolder::open(run)),
+      nearest(pack ? std::make_unique<NearestImages>(std::move(*pack)) : nullptr),
+      model(RunFolder::open(run), device, thread, nearest.get()) {}
+
+ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
+  Query(request, {});
+  const ServedModelPointer model = context.model.current();
+  return json_response(
+      {{"api", "v1"},
+       {"program", context.program},
+       {"run", std::filesystem::absolute(context.run / "").parent_path().filename().string()},
+       {"ready", model != nullptr},
+       {"training", context.run_watch.training()},
+       {"model", model ? model->summary : Json()},
+       {"nearest", nearest_json(context.nearest.get(), model)},
+       {"limits", limits_json()}});
+}
+
+ApiResponse answer_metrics(HandlerContext& context, const ApiRequest& request) {
+  const Query query(request, {"after"});
+  return json_response(context.run_watch.metrics(query.integer("after", 0, 0, 1000000000)));
+}
+
+ApiResponse answer_openapi(HandlerContext&, const ApiRequest& request) {
+  Query(request, {});
+  const PageFile* file = find_page_file("/api/v1/openapi.yaml");
+  return {200, std::string(file->type), std::string(file->bytes), {}};
+}
+
+}  // namespace facet

@@ -1,0 +1,90 @@
+#include "facet/serve/served_model.h"
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "facet/core/random.h"
+#include "facet/core/torch.h"
+#include "facet/model/model_file.h"
+#include "facet/prior/dirichlet.h"
+#include "facet/serve/answer_parts.h"
+#include "facet/serve/model_thread.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t kLargestBatch = 16;  // beyond, a pass takes longer and gains nothing
+
+Json factor_json(const FactorialMixture& prior, size_t index) {
+  const FactorOptions& factor = prior.factors[index];
+  const auto weights = numbers(expected_weights(prior.posteriors[index].counts));
+  const auto images = numbers(prior.held_images(index));
+  Json json = {{"name", factor.name}, {"named", factor.named()}};
+  if (factor.named()) json["property"] = factor.property;
+  json["first"] = first_dimension(prior, index);
+  json["dimensions"] = factor.dimensions;
+  json["components"] = Json::array();
+  for (size_t k = 0; k < weights.size(); ++k)
+    json["components"].push_back({{"index", k},
+                                  {"name", factor.component_name(static_cast<int64_t>(k))},
+                                  {"weight", weights[k]},
+                                  {"images", images[k]},
+                                  {"living", images[k] > 1.0}});
+  return json;
+}
+
+Json model_json(const ServedModel& model) {
+  const FactorialMixture& prior = model.prior();
+  Json factors = Json::array();
+  double images = 0;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    factors.push_back(factor_json(prior, i));
+    images += prior.held_images(i).sum().item<double>();
+  }
+  return {{"version", model.version},
+          {"shape", shape_json(model.shape())},
+          {"latents", prior.dimensions()},
+          {"network_parameters", model.networks->network_parameters()},
+          {"likelihood", model.networks->options().likelihood.kind},
+          {"placed", images > 1.0},
+          {"factors", factors}};
+}
+
+}  // namespace
+
+std::string file_version(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return "";
+  const Key key = Key(static_cast<uint64_t>(status.st_size))
+                      .fold(static_cast<uint64_t>(status.st_mtim.tv_sec))
+                      .fold(static_cast<uint64_t>(status.st_mtim.tv_nsec))
+                      .fold(static_cast<uint64_t>(status.st_ino));
+  return fmt::format("{:016x}", key.value());
+}
+
+int64_t safe_batch(Vae& model) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor z =
+      standard_normal(Key(1).fold("batch"), {kLargestBatch, model.prior.dimensions()},
+                      torch::TensorOptions().dtype(kFloat64))
+          .to(model.device());
+  const torch::Tensor together = model.decode(z);
+  for (int64_t row = 0; row < kLargestBatch; ++row)
+    if (!model.decode(z.narrow(0, row, 1))[0].equal(together[row])) return 1;
+  return kLargestBatch;
+}
+
+ServedModelPointer load_served_model(const std::filesystem::path& path, const std::string& version,
+                                     torch::Device device, ModelThread& thread) {
+  auto model = std::make_shared<ServedModel>();
+  model->version = version;
+  model->networks = read_model(path);
+  model->networks->move_to(device);
+  thread.run([&] { model->batch = safe_batch(*model->networks); });
+  model->summary = model_json(*model);
+  return model;
+}
+
+}  // namespace facet
