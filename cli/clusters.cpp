@@ -1,3 +1,6 @@
+// `facet clusters RUN --factor NAME`: what the components of a factor look like, heaviest first. A
+// row holds the mean and the variance of a component's samples and five of them, with all other
+// factors drawn from the prior: the paper's figure of cluster means, variances and samples.
 #include "cli/picture_options.h"
 
 namespace facet {

@@ -1,3 +1,6 @@
+// `facet edit RUN IMAGE...`: changes images by their factors. With --change chosen factors move to
+// other components and the rest of an image stays; with --toward an image goes step by step to
+// another one, in all factors or only in some.
 #include "cli/picture_options.h"
 #include "facet/core/error.h"
 

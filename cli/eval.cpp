@@ -1,5 +1,5 @@
 // `facet eval RUN`: the bound of a trained model on a split, what its factors found, and whether
-// its samples show what was asked for.
+// conditional samples show their values.
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -35,9 +35,9 @@ void run_eval(const EvalArguments& arguments) {
 }
 
 void add_judge_options(const Command& command, EvalArguments& arguments) {
-  const Option judge = command.flag(
-      "--judge", arguments.request.classify,
-      "Also: how often a classifier of real images sees in samples what was asked for");
+  const Option judge = command.flag("--judge", arguments.request.classify,
+                                    "Also: how often a classifier trained on real images finds in "
+                                    "samples the value they were drawn with");
   command
       .option("--judge-labels", arguments.judge_labels,
               "What it learns from: all labels, or those that the run itself saw")
@@ -75,20 +75,21 @@ void add_eval_command(const Command& program) {
   const Command command = program.command("eval", "Measure a trained model on a split");
   command.option("run", arguments->run, "A run folder").required();
   command.option("--split", arguments->request.split, "train, valid or test").show_default();
-  command.option("--samples", arguments->request.evaluation.samples, "Draws of z an image")
+  command.option("--samples", arguments->request.evaluation.samples, "Draws of z per image")
       .range(1, 1000000)
       .show_default();
   const Option importance =
       command
           .option("--importance", arguments->request.evaluation.importance,
-                  "Also the importance-weighted bound, with so many draws an image")
+                  "Also the importance-weighted bound, with this many draws per image")
           .range(1, 1000000);
   command
       .option("--importance-images", arguments->request.evaluation.importance_images,
               "That bound's gain from so many images of the split, chosen at random; else from all")
       .range(1, 1000000000)
       .needs(importance);
-  command.option("--seed", arguments->seed, "Seed of the draws and of the judge").show_default();
+  command.option("--seed", arguments->seed, "Seed of the draws and of the classifier")
+      .show_default();
   command.option("--pack", arguments->request.pack,
                  "Measure on this pack instead of the run's own");
   command.flag("--json", arguments->json, "Print one JSON object");

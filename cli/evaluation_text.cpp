@@ -1,5 +1,5 @@
-// An evaluation as lines for a person: the bound, a table of factors, what they found, and what a
-// judge says of samples.
+// An evaluation as lines for a person: the bound, a table of factors, what they found, and what an
+// evaluation classifier says of samples.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr size_t most_properties_shown = 12;
 
 void print_bound(const Evaluation& evaluation) {
-  fmt::print("{} split, {} images, {} sample{} of z an image\n", evaluation.split, evaluation.count,
-             evaluation.samples, evaluation.samples == 1 ? "" : "s");
+  fmt::print("{} split, {} images, {} sample{} of z per image\n", evaluation.split,
+             evaluation.count, evaluation.samples, evaluation.samples == 1 ? "" : "s");
   fmt::print("  bound (ELBO) {:10.3f} nats (standard error {:.3f})\n", evaluation.elbo,
              evaluation.standard_error);
   fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
@@ -158,8 +158,8 @@ void print_classifier_report(const ClassifierReport& report) {
   size_t width = 6;
   for (const ClassifierReport::Factor& factor : report.factors)
     width = std::max(width, factor.name.size());
-  fmt::print("judge, trained on {} labelled images; {} samples a value\n", report.training_labels,
-             report.samples);
+  fmt::print("evaluation classifier, trained on {} labelled images; {} samples per value\n",
+             report.training_labels, report.samples);
   fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
   for (const ClassifierReport::Factor& factor : report.factors)
     fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}\n", factor.name, width,

@@ -1,3 +1,6 @@
+// `facet grid RUN`: how factors combine. Two factors down and across, with a mean over many samples
+// in each cell, or block by block with everything else fixed as in the paper's first figure; or all
+// combinations of the named factors, one draw of the others per row.
 #include <fmt/format.h>
 
 #include "cli/picture_options.h"
@@ -62,7 +65,7 @@ void add_grid_command(const Command& program) {
       .range(1, 100000)
       .excludes(blocks)
       .show_default();
-  command.repeated("--fix", arguments->request.fixed, "Hold a factor at a component, name=value");
+  command.repeated("--fix", arguments->request.fixed, "Fix a factor at a component, name=value");
   command.run([arguments] { run_grid(*arguments); });
 }
 

@@ -98,7 +98,7 @@ void add_images(const Command& import) {
       import.command("images", "A folder of PNG and JPEG files, with a CSV of properties");
   command.option("folder", arguments->folder, "The folder, with all below it").required();
   command.option("--labels", arguments->options.table,
-                 "CSV (.gz): one row an image, one column a property, empty where unknown");
+                 "CSV (.gz): one row per image, one column per property, empty where unknown");
   add_table_options(command, arguments->options.table_options);
   command.option("--size", arguments->size, "Centre crop to a square and resize to SIZE pixels")
       .range(1, 4096);
@@ -120,7 +120,7 @@ void add_portraits(const Command& import) {
   command.option("--count", options->count, "Number of portraits")
       .range(10, 10000000)
       .show_default();
-  command.option("--size", options->size, "Pixels a side, 16 to 256").show_default();
+  command.option("--size", options->size, "Pixels per side, 16 to 256").show_default();
   command.option("--seed", options->seed, "Another seed draws others")
       .range(int64_t{0}, std::numeric_limits<int64_t>::max())
       .show_default();

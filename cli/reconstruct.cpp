@@ -1,3 +1,6 @@
+// `facet reconstruct RUN IMAGE...`: what the model makes of images. Below each input stand the
+// mean, the standard deviation and a sample of p(x|z), at the mean of q(z|x): the paper's picture
+// of a pixel distribution.
 #include "cli/picture_options.h"
 
 namespace facet {

@@ -1,3 +1,5 @@
+// `facet sample RUN`: images drawn from the model by ancestral sampling, as one PNG. Factors may be
+// fixed at chosen components; all others are drawn from the prior.
 #include <fmt/format.h>
 
 #include "cli/picture_options.h"
@@ -40,7 +42,7 @@ void add_sample_command(const Command& program) {
   command.option("--count", arguments->request.count, "Number of images")
       .range(1, 10000)
       .show_default();
-  command.repeated("--fix", arguments->request.fixed, "Hold a factor at a component, name=value");
+  command.repeated("--fix", arguments->request.fixed, "Fix a factor at a component, name=value");
   command.repeated("--redraw", arguments->request.redrawn,
                    "Draw one factor with another seed, name=SEED");
   command.repeated("--temperature", arguments->request.temperatures,

@@ -250,9 +250,9 @@ Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis&
       cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
   }
   GridOptions layout = axis_layout(model, rows, columns);
-  layout.title =
-      axis_title(model.prior, rows, columns, fixed) +
-      (average == 1 ? "; one sample a cell" : fmt::format("; mean of {} samples a cell", average));
+  layout.title = axis_title(model.prior, rows, columns, fixed) +
+                 (average == 1 ? "; one sample per cell"
+                               : fmt::format("; mean of {} samples per cell", average));
   return {to_images(torch::cat(cells)), layout};
 }
 

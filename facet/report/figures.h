@@ -24,7 +24,7 @@ struct Figure {
 /// The figure as one picture.
 Image draw(const Figure& figure);
 
-/// How much to magnify images: to some 64 pixels a side, and further where labels above or below
+/// How much to magnify images: to some 64 pixels per side, and further where labels above or below
 /// them need more room.
 int64_t magnification(const ImageShape& shape, const std::vector<std::string>& labels = {});
 
@@ -52,7 +52,7 @@ struct SampleOptions {
   Recipe recipe;               ///< how to draw instead; none is as `seed` and `fixed` say
   bool draw_pixels = false;    ///< draws of p(x|z) in place of its means
   bool bare = false;           ///< images alone: no gaps, no title
-  int64_t scale = 0;           ///< magnification; 0 is to some 64 pixels a side, or 1 when bare
+  int64_t scale = 0;           ///< magnification; 0 is to some 64 pixels per side, or 1 when bare
 };
 /// A square sheet of images drawn from the model.
 Figure sample_figure(Vae& model, const SampleOptions& options);

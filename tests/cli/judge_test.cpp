@@ -80,8 +80,9 @@ TEST_F(JudgedRun, LearnsFromTheLabelsThatTheRunSaw) {
 TEST_F(JudgedRun, TableNamesFactorsAndValues) {
   const ProgramResult result = judge("named", {"--judge-samples", "5"});
   ASSERT_EQ(result.status, 0) << result.err;
-  for (const char* part : {"test split, 20 images", "judge, trained on 160 labelled images",
-                           "without", "with", "all named factors at once"})
+  for (const char* part :
+       {"test split, 20 images", "evaluation classifier, trained on 160 labelled images", "without",
+        "with", "all named factors at once"})
     EXPECT_TRUE(contains(result.out, part)) << part << " in\n" << result.out;
 }
 
