@@ -36,6 +36,13 @@ std::unique_ptr<PriorStrategy> make_prior_strategy(const ModelOptions& options,
                .cause = suggest(options.prior, names)});
 }
 
+void PriorStrategy::require_fit_steps(const std::string& name, int64_t steps) const {
+  if (!fits_encodings() && steps > 0)
+    Attempt{"training with", "model.prior " + name}.fail(
+        std::to_string(steps) + " steps of phase 2", "train.initialise.steps at 0",
+        "this prior has no components to fit to encodings");
+}
+
 void PriorStrategy::begin(const Vae&, const AdamOptions&, int64_t) {}
 void PriorStrategy::place(Vae&, const ImageSet&, const Key&) {}
 void PriorStrategy::begin_joint(Vae&) {}

@@ -44,6 +44,9 @@ class PriorStrategy {
   /// functions of the networks.
   virtual bool has_own_components() const { return true; }
 
+  /// Throws an Error if there are steps of phase 2 for a prior that has no components to fit;
+  /// `name` is the prior's.
+  void require_fit_steps(const std::string& name, int64_t steps) const;
   /// Called before the first training step: makes the optimizers. Throws an Error if there are too
   /// few images.
   virtual void begin(const Vae& model, const AdamOptions& adam, int64_t images);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/train/consistency.h"
 #include "facet/train/metrics.h"
@@ -16,15 +15,6 @@ std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Ke
   auto model = std::make_shared<Vae>(config.model, pack.shape(), key.fold("model"));
   model->move_to(device);
   return model;
-}
-
-void require_phases(const Config& config, const PriorStrategy& prior) {
-  if (!prior.fits_encodings() && config.train.initialise.steps > 0)
-    throw Error({.doing = "training with",
-                 .object = fmt::format("model.prior {}", config.model.prior),
-                 .found = fmt::format("{} steps of phase 2", config.train.initialise.steps),
-                 .expected = "train.initialise.steps at 0",
-                 .cause = "this prior has no components to fit to encodings"});
 }
 
 int64_t kind_of(Phase phase, bool supervised) {
@@ -49,7 +39,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       side_(device),
       graphs_(device, options.capture) {
   PriorStrategy& prior = model_->strategy();
-  require_phases(config_, prior);
+  prior.require_fit_steps(config_.model.prior, config_.train.initialise.steps);
   prior.begin(*model_, config_.train.adam, images_.count());
   use_kernels();
   if (config_.train.average_decay > 0)
