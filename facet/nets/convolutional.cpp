@@ -28,6 +28,13 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.emplace_back(preset.name);
+  names.emplace_back("custom");
+  return names;
+}
+
 NetworkOptions resolve(const NetworkOptions& options) {
   NetworkOptions resolved = options;
   for (const Preset& preset : presets())
@@ -75,7 +82,7 @@ void NetworkOptions::visit(OptionVisitor& visitor) {
   visitor.option("preset", preset,
                  "The paper's network for 28x28 or 64x64 images, a small one for 32x32, or "
                  "'custom'.",
-                 one_of({"paper28", "paper64", "small32", "custom"}));
+                 one_of(preset_names()));
   visitor.option("channels", channels, "For 'custom': channels of the encoder's convolutions.",
                  at_least(1));
   visitor.option("strides", strides, "For 'custom': the stride of every convolution.",
