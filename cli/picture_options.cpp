@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/error.h"
 #include "facet/data/image_file.h"
 
 namespace facet {
@@ -28,6 +29,11 @@ void add_input_options(const Command& command, InputRequest& inputs) {
       .show_default();
   command.flag("--resize", inputs.resize,
                "Crop, resize and convert images of another shape to the model's");
+}
+
+void require_inputs(const InputRequest& inputs) {
+  if (inputs.images.empty() && inputs.split.empty())
+    Attempt{"choosing images"}.fail("none", "image files, SPLIT:INDEX such as test:0, or --split");
 }
 
 void write_drawn(const DrawnPicture& picture, const std::string& output) {

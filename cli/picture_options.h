@@ -18,6 +18,9 @@ void add_picture_options(const Command& command, PictureArguments& arguments, ui
 /// Adds the images, --split, --count and --resize.
 void add_input_options(const Command& command, InputRequest& inputs);
 
+/// An Error where they name no image.
+void require_inputs(const InputRequest& inputs);
+
 /// Writes the picture and prints its notes; the last is followed by where it is.
 void write_drawn(const DrawnPicture& picture, const std::string& output);
 

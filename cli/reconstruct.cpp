@@ -21,6 +21,7 @@ void add_reconstruct_command(const Command& program) {
   add_picture_options(command, *arguments, arguments->seed);
   add_input_options(command, arguments->inputs);
   command.run([arguments] {
+    require_inputs(arguments->inputs);
     write_drawn(reconstruction_picture(load_run(arguments->run, arguments->device),
                                        arguments->inputs, arguments->seed),
                 arguments->output);
