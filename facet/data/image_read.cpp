@@ -273,7 +273,8 @@ Picture center_of(Picture picture, const Size& wanted) {
              (size.height - cut.height) / 2, cut.width, cut.height);
 }
 
-/// The centre in the target's size. Where a long strip is to be enlarged, most of it is cut first.
+/// The centre in the target's size. What is to be enlarged is cut first: a whole strip of a few
+/// pixels' height may become longer than libvips counts.
 Picture fitted(Picture picture, const Size& target) {
   const Size size = size_of(picture);
   const double scale = covering_scale(size, target);

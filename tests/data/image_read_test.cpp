@@ -282,6 +282,20 @@ TEST(ImageRead, PicturesAreTurnedUprightAsTheCameraSays) {
   }
 }
 
+TEST(ImageRead, AQuarterTurnIsKnownBeforeAPictureIsShrunk) {
+  Image upright = gradient(1, 24, 40);  // of the full height nothing may be lost
+  for (size_t i = 0; i < upright.pixels.size(); i += 3) upright.pixels[i] = 250;
+  Image stored = Image::filled(1, 40, 24);
+  for (int64_t row = 0; row < 40; ++row)
+    for (int64_t column = 0; column < 24; ++column)
+      stored.at(0, row, column) = stored_value(upright, 6, row, column);
+  VipsImage* picture = vips_picture(stored);
+  vips_image_set_int(picture, VIPS_META_ORIENTATION, 6);
+  const TemporaryFolder folder;
+  write_text(folder / "a", file_bytes(picture, ".tif"), "test");
+  expect_near(read_image(folder / "a", 24, 6), resize(upright, 24, 6), 0);
+}
+
 TEST(ImageRead, APngMayBeTurnedToo) {
   // One entry of EXIF: tag 0x0112, one short, the value 3, upside down.
   using namespace std::string_literals;
@@ -293,6 +307,20 @@ TEST(ImageRead, APngMayBeTurnedToo) {
   for (int64_t channel = 0; channel < 3; ++channel)
     std::reverse(turned.pixels.begin() + channel * 72, turned.pixels.begin() + (channel + 1) * 72);
   expect_near(decode(png), turned, 0);
+}
+
+TEST(ImageRead, StrangeTagsAreNoDamage) {
+  // Libraries warn of them, each time that they read the header.
+  const Image image = gradient(3, 12, 10);
+  std::string jpeg = encode_jpeg(image);
+  ASSERT_EQ(jpeg.substr(6, 4), "JFIF");
+  jpeg.replace(13, 5, std::string("\x09\0\x02\0\x02", 5));  // densities of an unknown unit
+  expect_near(decode(jpeg), decode(encode_jpeg(image)), 0);
+  std::string tiff = file_bytes(image, ".tif");
+  const size_t unit = tiff.find(std::string("\x28\x01\x03\0\x01\0\0\0", 8));
+  ASSERT_NE(unit, std::string::npos);
+  tiff[unit] = '\x30';  // a tag that nobody knows
+  expect_near(decode(tiff), image, 0);
 }
 
 TEST(ImageRead, NumbersThatAreNoColoursAreRefused) {
