@@ -114,7 +114,7 @@ std::string combination_title(const FactorialMixture& prior, std::vector<int64_t
     fixed[i] = -1;  // the columns say it
   }
   const std::string also = fixed_label(prior, fixed);
-  return fmt::format("{}; a row holds all else{}{}", fmt::join(names, ", "),
+  return fmt::format("{}; all else is fixed along a row{}{}", fmt::join(names, ", "),
                      also.empty() ? "" : ", ", also);
 }
 
