@@ -21,7 +21,7 @@ View packed(void* data, int height, int width, int channels, bool single) {
 
 int next_multiple(int count, int unit) { return (count + unit - 1) / unit * unit; }
 
-/// As facet/cuda/stack.cpp: too few channels, or too odd a number of them, for 16-byte pieces.
+/// As facet/cuda/stack_layout.h: too few channels, or too odd a number of them, for 16-byte pieces.
 bool narrow(int channels) { return channels % 8 != 0; }
 
 Storage storage_of(Operand operand) {

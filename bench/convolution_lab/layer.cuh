@@ -1,4 +1,4 @@
-// One layer with random operands on the GPU, computed as facet/cuda/stack.cpp computes it: forward,
+// One layer with random operands on the GPU, computed as facet/cuda/stack computes it: forward,
 // transposed (the gradient of the input) and the gradient of the weights. Images with few channels
 // go through patches.
 #pragma once
