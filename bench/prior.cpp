@@ -42,7 +42,7 @@ void NaturalGradientStep(benchmark::State& state) {
     const auto responsibilities = facet::e_step(c.block, c.mixture.posteriors[0], {});
     facet::natural_step(c.mixture.posteriors[0],
                         facet::conjugate_posterior(facet::statistics(c.block, responsibilities),
-                                                   781.25, c.mixture.hyperprior),
+                                                   781.25, c.mixture.hyperpriors[0]),
                         rho);
   }
 }

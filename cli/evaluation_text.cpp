@@ -22,6 +22,8 @@ void print_bound(const Evaluation& evaluation) {
              evaluation.standard_error);
   fmt::print("    = reconstruction {:.3f} - KL[z] {:.3f} - KL[r] {:.3f}\n",
              evaluation.reconstruction, evaluation.kl_z, evaluation.kl_r);
+  fmt::print("  predictive bound {:.3f} nats (standard error {:.3f})\n",
+             evaluation.predictive_bound, evaluation.predictive_standard_error);
   if (evaluation.importance_bound)
     fmt::print(
         "  importance-weighted bound {:.3f} nats (standard error {:.3f}; {} draws for each of {} "

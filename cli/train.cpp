@@ -110,8 +110,7 @@ void add_train_command(const Command& program) {
   const Command command = program.command("train", "Train a model");
   command.option("config", arguments->config, "JSON with comments; see docs/config.md");
   const Option output = command.option("--out", arguments->output, "The run folder");
-  command.repeated("--set", arguments->settings,
-                   "Change an option of the config, key=value");
+  command.repeated("--set", arguments->settings, "Change an option of the config, key=value");
   command.flag("--resume", arguments->resume, "Continue the run in --out");
   const Option serve =
       command

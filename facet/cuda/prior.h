@@ -26,11 +26,15 @@ struct PriorFactor {
   int64_t row;
   double *log_alpha, *alpha, *alpha_mu, *alpha_mu2;  ///< natural parameters, [K, D]
   double* counts;                                    ///< [K]
-  const int64_t* labels;                             ///< [B], -1 where unknown; may be null
+  /// E[log pi], [K]; null where the weights are Dirichlet, and E[log pi] is made from the counts.
+  const double* expected_log_weights;
+  const double *m0, *s0, *a0, *b0;  ///< of the hyperprior, [D]; null where nothing is updated
+  const double* c0;                 ///< likewise, one number
+  const int64_t* labels;            ///< [B], -1 where unknown; may be null
   int64_t labels_stride;
 
   double* log_normal;        ///< scratch, [B, K] (eq:Elogp)
-  double* log_weights;       ///< scratch, [K]: digamma(c)
+  double* log_weights;       ///< scratch, [K]: digamma(c), or E[log pi]
   double* tile_sums;         ///< scratch, of tile_numbers(B, K) numbers
   double* responsibilities;  ///< [B, K], as the rest here null where no terms are wanted
   double *kl_z, *kl_r, *label_log_likelihood;  ///< [B]
@@ -77,7 +81,6 @@ void prior_terms_gradient(const PriorBatch& batch, const TermGradients& gradient
 struct NaturalStep {
   double scale;       ///< N / |B|
   const double* rho;  ///< on the GPU
-  double m0, s0, a0, b0, c0;
 };
 /// The E-step, and lambda <- (1 - rho) lambda + rho lambda* in place.
 void prior_update(const PriorBatch& batch, Encodings encodings, const NaturalStep& step,

@@ -30,6 +30,10 @@ void require_posterior(const PriorFactorTensors& factor) {
        {&factor.log_alpha, &factor.alpha, &factor.alpha_mu, &factor.alpha_mu2, &factor.counts})
     TORCH_CHECK(tensor->scalar_type() == kFloat64 && tensor->is_contiguous(),
                 "a posterior on a GPU is dense float64");
+  for (const torch::Tensor* tensor : {&factor.m0, &factor.s0, &factor.a0, &factor.b0})
+    TORCH_CHECK(!tensor->defined() || (tensor->is_cuda() && tensor->is_contiguous() &&
+                                       tensor->size(0) == factor.alpha.size(1)),
+                "a hyperprior on a GPU has one number per dimension");
 }
 
 /// A factor as the kernels see it, with scratch memory for the E-step. Its block of the encodings
@@ -51,6 +55,12 @@ PriorFactor kernel_factor(const torch::Tensor& mean, const torch::Tensor& spread
   factor.alpha_mu = tensors.alpha_mu.data_ptr<double>();
   factor.alpha_mu2 = tensors.alpha_mu2.data_ptr<double>();
   factor.counts = tensors.counts.data_ptr<double>();
+  factor.expected_log_weights = pointer<double>(tensors.expected_log_weights);
+  factor.m0 = pointer<double>(tensors.m0);
+  factor.s0 = pointer<double>(tensors.s0);
+  factor.a0 = pointer<double>(tensors.a0);
+  factor.b0 = pointer<double>(tensors.b0);
+  factor.c0 = pointer<double>(tensors.c0);
   if (tensors.labels.defined()) {
     factor.labels = tensors.labels.data_ptr<int64_t>();
     factor.labels_stride = tensors.labels.stride(0);
@@ -203,7 +213,7 @@ struct PriorTerms : torch::autograd::Function<PriorTerms> {
 };
 
 NaturalStep numbers_of(const NaturalStepNumbers& step) {
-  return {step.scale, step.rho.data_ptr<double>(), step.m0, step.s0, step.a0, step.b0, step.c0};
+  return {step.scale, step.rho.data_ptr<double>()};
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ struct PriorFactorTensors {
   torch::Tensor log_alpha, alpha, alpha_mu, alpha_mu2;  ///< natural parameters, float64 [K, D]
   torch::Tensor counts;                                 ///< float64 [K]
   torch::Tensor labels;  ///< int64 [B], -1 where unknown; undefined where there are none
+  torch::Tensor expected_log_weights;  ///< float64 [K]; undefined: Dirichlet, from the counts
+  torch::Tensor m0, s0, a0, b0, c0;    ///< of the hyperprior, float64 [D] and one; for updates
 };
 struct PriorTermTensors {
   torch::Tensor responsibilities;                  ///< [B, K], float64 as all here
@@ -33,7 +35,6 @@ PriorTermTensors prior_terms(const torch::Tensor& mean, const torch::Tensor& var
 struct NaturalStepNumbers {
   double scale;       ///< N / |B|
   torch::Tensor rho;  ///< one float64 number on the GPU
-  double m0, s0, a0, b0, c0;
 };
 /// E-step, conjugate posterior and natural-gradient step of every factor, in place, for float32
 /// mean and log variance with blocks as above.

@@ -49,7 +49,8 @@ __device__ __forceinline__ void compute_weights(const PriorFactor& factor, int64
   const int64_t component = first_component + lane;
   const bool known = lane < side && component < factor.components;
   const double count = known ? factor.counts[component] : 0.0;
-  const double weight = known ? digamma(count) : -INFINITY;
+  const double* given = factor.expected_log_weights;
+  const double weight = !known ? -INFINITY : given ? given[component] : digamma(count);
   const double total = warp_sum(count);
   if (lane < side) weights[lane] = weight;
   if (known && first_images) factor.log_weights[component] = weight;

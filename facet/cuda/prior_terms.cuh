@@ -102,7 +102,8 @@ __device__ __forceinline__ void compute_image_sums(const TermsBlock& block,
     double total = 0;
     for (int64_t tile = lane; tile < normalisers_of(block.K); tile += 32) total += counts[tile];
     total = warp_sum(total);
-    if (lane == 0) sums.digamma_of_total = digamma(total);
+    // Weights that were given are E[log pi] already.
+    if (lane == 0) sums.digamma_of_total = factor.expected_log_weights ? 0.0 : digamma(total);
   }
 }
 

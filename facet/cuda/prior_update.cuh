@@ -67,12 +67,13 @@ __device__ __forceinline__ void move_parameters(const PriorFactor& factor, const
     const double second = sums.tiles[BatchSums::second_moments][i];
     const double log_alpha = factor.log_alpha[at], alpha = factor.alpha[at],
                  alpha_mu = factor.alpha_mu[at], alpha_mu2 = factor.alpha_mu2[at];
-    factor.log_alpha[at] = moved(log_alpha, step.a0 + 0.5 * count - 0.5, rho);
-    factor.alpha[at] = moved(
-        alpha, -(step.b0 + 0.5 * step.s0 * step.m0 * step.m0 + 0.5 * step.scale * second), rho);
-    factor.alpha_mu[at] = moved(alpha_mu, step.s0 * step.m0 + step.scale * first, rho);
-    factor.alpha_mu2[at] = moved(alpha_mu2, -0.5 * (step.s0 + count), rho);
-    if (d == 0) factor.counts[component] = moved(factor.counts[component], step.c0 + count, rho);
+    const double m0 = factor.m0[d], s0 = factor.s0[d];
+    factor.log_alpha[at] = moved(log_alpha, factor.a0[d] + 0.5 * count - 0.5, rho);
+    factor.alpha[at] =
+        moved(alpha, -(factor.b0[d] + 0.5 * s0 * m0 * m0 + 0.5 * step.scale * second), rho);
+    factor.alpha_mu[at] = moved(alpha_mu, s0 * m0 + step.scale * first, rho);
+    factor.alpha_mu2[at] = moved(alpha_mu2, -0.5 * (s0 + count), rho);
+    if (d == 0) factor.counts[component] = moved(factor.counts[component], *factor.c0 + count, rho);
   }
 }
 

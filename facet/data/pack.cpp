@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <zlib.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -110,6 +111,17 @@ void Pack::validate(const std::string& object) const {
                        properties[p].name),
            fmt::format("-1 (unknown) to {}, since it has {} values", values - 1, values));
   }
+}
+
+std::string fingerprint(const Pack& pack) {
+  uLong sum = crc32(0, nullptr, 0);
+  for (const torch::Tensor& tensor : {pack.images, pack.split}) {
+    const torch::Tensor bytes = tensor.contiguous();
+    sum = crc32_z(sum, bytes.data_ptr<uint8_t>(), static_cast<size_t>(bytes.numel()));
+  }
+  const ImageShape shape = pack.shape();
+  return fmt::format("{} images of {}x{}x{}, checksum {:08x}", pack.count(), shape.channels,
+                     shape.height, shape.width, sum);
 }
 
 Pack read_pack(const std::filesystem::path& path) {

@@ -51,6 +51,10 @@ struct Pack {
   void validate(const std::string& object) const;
 };
 
+/// A line that tells two data sets apart: the number and shape of the images, and a checksum of the
+/// pixels and the splits.
+std::string fingerprint(const Pack& pack);
+
 Pack read_pack(const std::filesystem::path& path);
 void write_pack(const std::filesystem::path& path, const Pack& pack);
 

@@ -193,7 +193,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   const size_t factor_count = model.prior.size();
   double reconstruction = 0;
   std::vector<FactorTally> tallies(factor_count);
-  std::vector<torch::Tensor> bounds;
+  std::vector<torch::Tensor> bounds, predictive_bounds;
 
   uint64_t batch = 0;
   for (const torch::Tensor& pixels : images.pixels.split(options.batch_size)) {
@@ -201,11 +201,15 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     const torch::Tensor x = model.likelihood().from_pixels(pixels);
     const BoundTerms terms = bound_terms(model, x, {}, batch_key.fold(uint64_t{0}));
     torch::Tensor log_density = terms.reconstruction.to(kFloat64);
+    torch::Tensor log_predictive = predictive_log_density(model.prior, terms.z);
     for (int64_t s = 1; s < options.samples; ++s) {
       const torch::Tensor z = terms.encoding.sample(batch_key.fold(static_cast<uint64_t>(s)));
       log_density = log_density + model.likelihood().log_density(x, model.decode(z));
+      log_predictive = log_predictive + predictive_log_density(model.prior, z);
     }
     log_density = log_density / static_cast<double>(options.samples);
+    log_predictive = log_predictive / static_cast<double>(options.samples);
+    predictive_bounds.push_back(log_density + log_predictive + terms.encoding.entropy());
     reconstruction += log_density.sum().item<double>();
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
     const auto blocks = model.prior.split(terms.encoding.mean);
@@ -222,6 +226,9 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   const MeanAndError bound = mean_and_error(all_bounds);
   result.elbo = bound.mean;
   result.standard_error = bound.error;
+  const MeanAndError predictive = mean_and_error(torch::cat(predictive_bounds));
+  result.predictive_bound = predictive.mean;
+  result.predictive_standard_error = predictive.error;
   if (options.importance > 0)
     add_importance_bound(result, model, images, options, all_bounds, key.fold("importance"));
   std::vector<std::vector<int64_t>> codes;
@@ -236,10 +243,16 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
 }
 
 Json to_json(const Evaluation& evaluation) {
-  Json json = {{"split", evaluation.split},     {"count", evaluation.count},
-               {"elbo", evaluation.elbo},       {"reconstruction", evaluation.reconstruction},
-               {"kl_z", evaluation.kl_z},       {"kl_r", evaluation.kl_r},
-               {"samples", evaluation.samples}, {"standard_error", evaluation.standard_error}};
+  Json json = {{"split", evaluation.split},
+               {"count", evaluation.count},
+               {"elbo", evaluation.elbo},
+               {"reconstruction", evaluation.reconstruction},
+               {"kl_z", evaluation.kl_z},
+               {"kl_r", evaluation.kl_r},
+               {"samples", evaluation.samples},
+               {"standard_error", evaluation.standard_error},
+               {"predictive_bound", evaluation.predictive_bound},
+               {"predictive_standard_error", evaluation.predictive_standard_error}};
   if (evaluation.importance_bound) {
     json["importance_bound"] = *evaluation.importance_bound;
     json["importance_standard_error"] = *evaluation.importance_standard_error;

@@ -70,6 +70,10 @@ struct Evaluation {
   int64_t count = 0, samples = 0;
   double elbo = 0, reconstruction = 0, kl_z = 0, kl_r = 0;
   double standard_error = 0;  ///< of the ELBO, over the images
+  /// The bound with the predictive density of z in place of the expected log density, from the same
+  /// draws of z.
+  double predictive_bound = 0;
+  double predictive_standard_error = 0;  ///< over the images
   std::optional<double> importance_bound, importance_standard_error;
   int64_t importance_samples = 0, importance_images = 0;  ///< draws per image, and images
   std::vector<FactorEvaluation> factors;

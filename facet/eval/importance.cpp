@@ -30,9 +30,7 @@ torch::Tensor log_weights(Vae& model, const torch::Tensor& x, const Encoding& en
                           const Key& key) {
   const torch::Tensor z = encoding.sample(key);
   torch::Tensor weight = model.likelihood().log_density(x, model.decode(z)).to(kFloat64);
-  const auto blocks = model.prior.split(z);
-  for (size_t i = 0; i < blocks.size(); ++i)
-    weight += predictive_log_density(blocks[i], model.prior.posteriors[i]);
+  weight += predictive_log_density(model.prior, z);
   const torch::Tensor log_variance = encoding.log_variance.to(kFloat64);
   const torch::Tensor offset = (z - encoding.mean).to(kFloat64);
   return weight + 0.5 * (log_variance + std::log(2.0 * std::numbers::pi) +

@@ -4,7 +4,7 @@
 #include "facet/core/torch.h"
 #include "facet/model/prior_strategy.h"
 #include "facet/model/vae.h"
-#include "facet/prior/revive.h"
+#include "facet/prior/moves.h"
 
 namespace facet {
 
@@ -33,9 +33,9 @@ class MixturePrior : public PriorStrategy {
   torch::Tensor penalty(const Vae& model, const std::vector<FactorParameters>& parameters,
                         int64_t images) const override {
     torch::Tensor sum;
-    for (const FactorParameters& factor : parameters) {
-      if (!factor.defined()) continue;
-      const HyperpriorKl kl = hyperprior_kl(factor, model.prior.hyperprior);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].defined()) continue;
+      const HyperpriorKl kl = hyperprior_kl(parameters[i], model.prior.hyperpriors[i]);
       const torch::Tensor term = (kl.components.sum() + kl.weights) / static_cast<double>(images);
       sum = sum.defined() ? sum + term : term;
     }
@@ -53,13 +53,27 @@ class MixturePrior : public PriorStrategy {
                             batch.natural, by_natural_gradient);
   }
 
-  void revive(Vae& model, const Key& key) override {
+  void refit(Vae& model, const std::vector<FactorData>& data, const Refit& refit,
+             const Key& key) override {
     for (size_t i = 0; i < model.prior.size(); ++i) {
-      if (model.prior.factors[i].named()) continue;
-      FactorPosterior revived = model.prior.posteriors[i];
-      if (revive_dead_components(key.fold(i), revived, model.prior.hyperprior) > 0)
-        model.prior.posteriors[i].assign(revived);
+      if (by_gradient(model, i, refit.supervised)) continue;
+      const bool free = !model.prior.factors[i].named();
+      FactorPosterior& posterior = model.prior.posteriors[i];
+      FactorHyperprior& hyperprior = model.prior.hyperpriors[i];
+      for (int64_t pass = 0; pass < refit.passes; ++pass) {
+        exact_update(posterior, data[i], hyperprior);
+        if (free && refit.learn_hyperprior) learn_hyperprior(hyperprior, posterior);
+        if (free && refit.merge_and_split)
+          merge_and_split(key.fold(i).fold(static_cast<uint64_t>(pass)), posterior, data[i],
+                          hyperprior);
+      }
     }
+  }
+
+  void learn_hyperpriors(Vae& model) override {
+    for (size_t i = 0; i < model.prior.size(); ++i)
+      if (!model.prior.factors[i].named())
+        learn_hyperprior(model.prior.hyperpriors[i], model.prior.posteriors[i]);
   }
 
  private:

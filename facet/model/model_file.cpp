@@ -45,6 +45,8 @@ void store_model(const Vae& model, TensorFile& file) {
     file.tensors[prefix + "a"] = mean.a;
     file.tensors[prefix + "b"] = mean.b;
     file.tensors[prefix + "c"] = posterior.counts;
+    for (const auto& [name, tensor] : model.prior.hyperpriors[i].tensors())
+      file.tensors[prefix + name] = tensor;
   }
 }
 
@@ -63,7 +65,7 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
       const std::string name = fmt::format("prior.{}.{}", factor.name, letter);
       const torch::Tensor& stored = file.get(name, kFloat64, shape, object);
       require_finite(stored, name, object);
-      if (letter != "m" && !stored.gt(0).all().item<bool>())
+      if (letter != "m" && letter != "m0" && !stored.gt(0).all().item<bool>())
         throw Error({.doing = fmt::format("reading tensor '{}' of", name),
                      .object = object,
                      .found = "values at or below zero",
@@ -72,9 +74,13 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
       return stored.to(device);
     };
     const std::vector<int64_t> shape = {factor.components, factor.dimensions};
-    model.prior.posteriors[i] = FactorPosterior::from_mean(
+    model.prior.posteriors[i].assign(FactorPosterior::from_mean(
         {read("m", shape), read("s", shape), read("a", shape), read("b", shape)},
-        read("c", {factor.components}));
+        read("c", {factor.components})));
+    // Files of version 0.1 have no learned hyperprior: the options' numbers hold.
+    for (const auto& [name, tensor] : model.prior.hyperpriors[i].tensors())
+      if (file.tensors.contains(fmt::format("prior.{}.{}", factor.name, name)))
+        tensor.copy_(read(name, tensor.sizes()));
   }
 }
 

@@ -34,6 +34,10 @@ void ModelOptions::visit(OptionVisitor& visitor) {
   visitor.option("factors", factors, "The factors of the latent vector, in order.");
   visitor.option("prior", prior, prior_help().c_str(),
                  one_of(prior_names(), {{"points", "point_mass"}}));
+  visitor.option("weights", weights,
+                 "The prior of a free factor's mixing weights: a symmetric Dirichlet, or a "
+                 "Dirichlet process cut off at the number of components.",
+                 one_of({"dirichlet", "stick_breaking"}));
   visitor.option("hyperprior", hyperprior, "The prior of the mixtures' parameters.");
 }
 

@@ -16,8 +16,10 @@ struct ModelOptions {
   NetworkOptions network;
   std::vector<FactorOptions> factors = {FactorOptions{}};
   std::string prior = "mixture";
+  std::string weights = "dirichlet";
   Hyperprior hyperprior;
 
+  bool stick_breaking() const { return weights == "stick_breaking"; }
   void visit(OptionVisitor& visitor);
 };
 

@@ -30,7 +30,7 @@ BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& paramete
                        const torch::Tensor& labels, const Key& noise) {
   const auto [encoding, z] = model.encode_and_sample(seen, noise);
   const torch::Tensor reconstruction = model.likelihood().log_density(x, model.decode(z));
-  return {encoding, reconstruction,
+  return {encoding, z, reconstruction,
           factor_terms(model.prior, encoding.mean, encoding.log_variance, parameters, labels)};
 }
 

@@ -13,7 +13,8 @@ namespace facet {
 /// The terms of the bound, one number per image.
 struct BoundTerms {
   Encoding encoding;
-  torch::Tensor reconstruction;      ///< log p(x|z) at one draw of z, [B]
+  torch::Tensor z;                   ///< one draw, [B, Z]
+  torch::Tensor reconstruction;      ///< log p(x|z), [B]
   std::vector<FactorTerms> factors;  ///< KL[z_i], KL[r_i] and responsibilities, one per factor
 
   torch::Tensor kl_z() const;  ///< summed over the factors, float64 [B]

@@ -26,7 +26,14 @@ std::unique_ptr<PriorStrategy> make_prior_strategy(const ModelOptions& options,
                                                    const ImageShape& shape) {
   std::vector<std::string> names;
   for (const PriorKind& kind : prior_kinds()) {
-    if (options.prior == kind.name) return kind.make(options, shape);
+    if (options.prior == kind.name) {
+      auto strategy = kind.make(options, shape);
+      if (options.stick_breaking() && !strategy->bayesian())
+        Attempt{"building the prior", "model.prior " + options.prior}.fail(
+            "stick-breaking weights", "model.weights dirichlet",
+            "only a posterior of the weights can have this prior");
+      return strategy;
+    }
     names.emplace_back(kind.name);
   }
   throw Error({.doing = "building the prior",
@@ -47,7 +54,8 @@ void PriorStrategy::begin(const Vae&, const AdamOptions&, int64_t) {}
 void PriorStrategy::place(Vae&, const ImageSet&, const Key&) {}
 void PriorStrategy::begin_joint(Vae&) {}
 void PriorStrategy::after_gradient(Vae&, const JointBatch&) {}
-void PriorStrategy::revive(Vae&, const Key&) {}
+void PriorStrategy::refit(Vae&, const std::vector<FactorData>&, const Refit&, const Key&) {}
+void PriorStrategy::learn_hyperpriors(Vae&) {}
 void PriorStrategy::refresh(Vae&) {}
 
 std::vector<FactorParameters> PriorStrategy::parameters(const Vae& model, bool) {

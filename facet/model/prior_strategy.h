@@ -14,6 +14,7 @@
 #include "facet/data/batches.h"
 #include "facet/model/model_options.h"
 #include "facet/model/posterior_optimizer.h"
+#include "facet/prior/exact_fit.h"
 #include "facet/prior/factorial_mixture.h"
 
 namespace facet {
@@ -27,6 +28,14 @@ struct JointBatch {
   bool supervised;              ///< whether the label loss has weight in this step
   torch::Tensor learning_rate;  ///< for factors updated by Adam, a float64 scalar on the device
   NaturalGradient natural;      ///< for factors updated by natural gradients
+};
+
+/// How the components are fitted to the encodings of many images.
+struct Refit {
+  int64_t passes = 1;             ///< exact updates
+  bool learn_hyperprior = false;  ///< after every update
+  bool merge_and_split = false;   ///< between the updates
+  bool supervised = false;        ///< whether the label loss has weight
 };
 
 class PriorStrategy {
@@ -62,8 +71,11 @@ class PriorStrategy {
                                 int64_t images) const;
   /// Updates the components after the networks.
   virtual void after_gradient(Vae& model, const JointBatch& batch);
-  /// Revives dead components of free factors.
-  virtual void revive(Vae& model, const Key& key);
+  /// Fits the components to the encodings of many images, one entry per factor, during phase 3.
+  virtual void refit(Vae& model, const std::vector<FactorData>& data, const Refit& refit,
+                     const Key& key);
+  /// Replaces the hyperpriors of free factors by the best ones for their posteriors.
+  virtual void learn_hyperpriors(Vae& model);
   /// Called after the networks' parameters were replaced.
   virtual void refresh(Vae& model);
 

@@ -1,5 +1,8 @@
 #include "facet/model/vae.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "facet/core/torch.h"
 #include "facet/ops/latent.h"
 
@@ -15,12 +18,17 @@ constexpr double smallest_log_variance = -12, largest_log_variance = 8;
 
 torch::Tensor Encoding::variance() const { return torch::exp(log_variance); }
 
+torch::Tensor Encoding::entropy() const {
+  return 0.5 *
+         (log_variance.to(kFloat64) + std::log(2.0 * std::numbers::pi * std::numbers::e)).sum(1);
+}
+
 torch::Tensor Encoding::sample(const Key& key) const {
   return ops::sample_latent(mean, log_variance, key);
 }
 
 Vae::Vae(const ModelOptions& options, const ImageShape& shape, const Key& key)
-    : prior(options.factors, options.hyperprior),
+    : prior(options.factors, options.hyperprior, torch::kCPU, options.stick_breaking()),
       options_(options),
       shape_(shape),
       likelihood_(make_likelihood(options.likelihood)),

@@ -24,6 +24,7 @@ struct Encoding {
   torch::Tensor mean, log_variance;
 
   torch::Tensor variance() const;
+  torch::Tensor entropy() const;  ///< of q(z|x), float64 [B]
   /// z = mean + sigma * noise, [B, Z]; gradients flow through it.
   torch::Tensor sample(const Key& key) const;
 };

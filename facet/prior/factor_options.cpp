@@ -47,6 +47,9 @@ void Hyperprior::visit(OptionVisitor& visitor) {
   visitor.option("a0", a0, "Shape of the precision's Gamma prior.", positive);
   visitor.option("b0", b0, "Rate of the precision's Gamma prior.", positive);
   visitor.option("c0", c0, "Dirichlet pseudo-count of every component.", positive);
+  visitor.option("concentration", concentration,
+                 "Concentration of stick-breaking weights: the larger, the more components.",
+                 positive);
 }
 
 }  // namespace facet

@@ -28,13 +28,15 @@ struct FactorOptions {
   void visit(OptionVisitor& visitor);
 };
 
-/// The fixed parameters of the priors on a component's mean and precision and on the weights.
+/// The parameters of the priors on a component's mean and precision and on the weights, which all
+/// factors start with (prior/hyperprior.h).
 struct Hyperprior {
   double m0 = 0.0;
   double s0 = 1.0;
   double a0 = 0.01;
   double b0 = 0.01;
   double c0 = 1.0;
+  double concentration = 10.0;
 
   void visit(OptionVisitor& visitor);
 };

@@ -9,19 +9,11 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/mixture_kernels.h"
 #include "facet/prior/student_t.h"
+#include "facet/prior/weights.h"
 
 namespace facet {
-
-NormalGamma normal_gamma(const Hyperprior& hyperprior, torch::Device device) {
-  const auto scalar = [&](double value) {
-    return torch::full({}, value, torch::TensorOptions().dtype(kFloat64).device(device));
-  };
-  return {scalar(hyperprior.m0), scalar(hyperprior.s0), scalar(hyperprior.a0),
-          scalar(hyperprior.b0)};
-}
 
 FactorPosterior FactorPosterior::from_mean(const NormalGamma& mean, const torch::Tensor& counts) {
   return {to_natural(mean), counts.clone()};
@@ -30,7 +22,8 @@ FactorPosterior FactorPosterior::from_mean(const NormalGamma& mean, const torch:
 FactorPosterior FactorPosterior::to(torch::Device device) const {
   return {{components.log_alpha.to(device), components.alpha.to(device),
            components.alpha_mu.to(device), components.alpha_mu2.to(device)},
-          counts.to(device)};
+          counts.to(device),
+          concentration.defined() ? concentration.to(device) : concentration};
 }
 
 void FactorPosterior::assign(const FactorPosterior& other) {
@@ -44,6 +37,14 @@ NamedTensors FactorPosterior::tensors() const {
           {"alpha_mu", components.alpha_mu},
           {"alpha_mu2", components.alpha_mu2},
           {"counts", counts}};
+}
+
+torch::Tensor FactorPosterior::expected_log_weights() const {
+  return facet::expected_log_weights(counts, concentration);
+}
+
+torch::Tensor FactorPosterior::expected_weights() const {
+  return facet::expected_weights(counts, concentration);
 }
 
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
@@ -85,16 +86,16 @@ torch::Tensor kl_r(const torch::Tensor& responsibilities,
       .sum(1);
 }
 
-HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior& hyperprior) {
-  const torch::Device device = parameters.counts.device();
-  return {kl_divergence(parameters.components, normal_gamma(hyperprior, device)).sum(1),
-          dirichlet_kl(parameters.counts, torch::full_like(parameters.counts, hyperprior.c0))};
+HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const FactorHyperprior& hyperprior) {
+  return {kl_divergence(parameters.components, hyperprior.components).sum(1),
+          weights_kl(parameters.counts, parameters.concentration, hyperprior.count)};
 }
 
 FactorTerms factor_terms(const BlockEncoding& block, const FactorParameters& parameters,
                          const torch::Tensor& labels) {
   const torch::Tensor log_normal = expected_log_normal(block, parameters.components);
-  const torch::Tensor log_weights = expected_log_weights(parameters.counts);
+  const torch::Tensor log_weights =
+      expected_log_weights(parameters.counts, parameters.concentration);
   const torch::Tensor gamma =
       clamp_labels(assignment_probabilities(log_normal, log_weights), labels).detach();
   torch::Tensor label_log_likelihood;
@@ -118,7 +119,7 @@ torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterio
                      const torch::Tensor& labels) {
   torch::NoGradGuard no_gradient;
   return clamp_labels(assignment_probabilities(expected_log_normal(block, posterior.mean()),
-                                               expected_log_weights(posterior.counts)),
+                                               posterior.expected_log_weights()),
                       labels);
 }
 
@@ -129,13 +130,14 @@ FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& res
 }
 
 FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,
-                                    const Hyperprior& hyperprior) {
-  const auto& [m0, s0, a0, b0, c0] = hyperprior;
+                                    const FactorHyperprior& hyperprior) {
+  const auto& [m0, s0, a0, b0] = hyperprior.components;
   const torch::Tensor counts = scale * statistics.counts;                        // [K]
   const torch::Tensor spread = counts.unsqueeze(1).expand_as(statistics.first);  // [K, D]
   return {{a0 + 0.5 * spread - 0.5, -(b0 + 0.5 * s0 * m0 * m0 + 0.5 * scale * statistics.second),
            s0 * m0 + scale * statistics.first, -0.5 * (s0 + spread)},
-          c0 + counts};
+          hyperprior.count + counts,
+          hyperprior.concentration};
 }
 
 void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
@@ -146,7 +148,7 @@ void natural_step(FactorPosterior& posterior, const FactorPosterior& optimum,
 
 void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                              const torch::Tensor& labels, const NaturalGradient& step,
-                             const Hyperprior& hyperprior) {
+                             const FactorHyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
   if (kernel_natural_gradient_update(posterior, block, labels, step, hyperprior)) return;
   const torch::Tensor responsibilities = e_step(block, posterior, labels);
@@ -157,13 +159,12 @@ void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& bl
 
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior) {
   return torch::logsumexp(
-      torch::log(expected_weights(posterior.counts)) + student_t_log_density(z, posterior.mean()),
-      1);
+      torch::log(posterior.expected_weights()) + student_t_log_density(z, posterior.mean()), 1);
 }
 
-FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyperprior& prior,
-                                   torch::Device device)
-    : factors(std::move(options)), hyperprior(prior) {
+FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyperprior& numbers,
+                                   torch::Device device, bool stick_breaking)
+    : factors(std::move(options)) {
   const auto fail = [](const std::string& object, const std::string& found,
                        const std::string& expected) {
     throw Error(
@@ -171,7 +172,6 @@ FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyp
   };
   if (factors.empty()) fail("model.factors", "no factor", "at least one");
   std::set<std::string> names;
-  const NormalGamma start = normal_gamma(hyperprior, device);
   for (const FactorOptions& factor : factors) {
     if (factor.name.empty()) fail("model.factors", "a factor without a name", "a name");
     if (!names.insert(factor.name).second) fail(factor.name, "two factors of this name", "one");
@@ -179,12 +179,19 @@ FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyp
       fail(factor.name,
            fmt::format("{} components, {} dimensions", factor.components, factor.dimensions),
            "at least 1 of each");
+    FactorHyperprior hyperprior(numbers, factor.dimensions, device);
+    if (stick_breaking && !factor.named()) {
+      hyperprior.concentration = torch::full_like(hyperprior.count, numbers.concentration);
+      hyperprior.count.fill_(1.0);  // the first number of the sticks' Beta(1, alpha)
+    }
     const auto fill = [&](const torch::Tensor& value) {
       return value.expand({factor.components, factor.dimensions}).clone();
     };
-    const torch::Tensor counts = torch::full({factor.components}, hyperprior.c0, start.m.options());
-    posteriors.push_back(FactorPosterior::from_mean(
-        {fill(start.m), fill(start.s), fill(start.a), fill(start.b)}, counts));
+    const auto& [m, s, a, b] = hyperprior.components;
+    posteriors.push_back(FactorPosterior::from_mean({fill(m), fill(s), fill(a), fill(b)},
+                                                    hyperprior.count.expand({factor.components})));
+    posteriors.back().concentration = hyperprior.concentration;
+    hyperpriors.push_back(std::move(hyperprior));
   }
 }
 
@@ -197,7 +204,10 @@ int64_t FactorialMixture::block_begin(size_t factor) const {
 }
 
 torch::Tensor FactorialMixture::held_images(size_t factor) const {
-  return (posteriors[factor].counts - hyperprior.c0).clamp_min(0).to(torch::kCPU).contiguous();
+  return (posteriors[factor].counts - hyperpriors[factor].count)
+      .clamp_min(0)
+      .to(torch::kCPU)
+      .contiguous();
 }
 
 size_t FactorialMixture::index_of(const std::string& name) const {
@@ -228,7 +238,19 @@ std::vector<BlockEncoding> FactorialMixture::split(const torch::Tensor& mean,
 }
 
 void FactorialMixture::to(torch::Device device) {
-  for (FactorPosterior& posterior : posteriors) posterior = posterior.to(device);
+  for (size_t i = 0; i < size(); ++i) {
+    hyperpriors[i] = hyperpriors[i].to(device);
+    posteriors[i] = posteriors[i].to(device);
+    posteriors[i].concentration = hyperpriors[i].concentration;
+  }
+}
+
+torch::Tensor predictive_log_density(const FactorialMixture& prior, const torch::Tensor& z) {
+  const auto blocks = prior.split(z);
+  torch::Tensor sum = torch::zeros({z.size(0)}, blocks.front().options());
+  for (size_t i = 0; i < prior.size(); ++i)
+    sum = sum + predictive_log_density(blocks[i], prior.posteriors[i]);
+  return sum;
 }
 
 torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor) {
@@ -262,7 +284,7 @@ void natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,
   for (size_t i = 0; i < prior.size(); ++i)
     if (updated[i])
       natural_gradient_update(prior.posteriors[i], blocks[i], labels_of_factor(labels, i), step,
-                              prior.hyperprior);
+                              prior.hyperpriors[i]);
 }
 
 }  // namespace facet

@@ -12,18 +12,17 @@
 #include "facet/core/random.h"
 #include "facet/core/tensor.h"
 #include "facet/prior/factor_options.h"
+#include "facet/prior/hyperprior.h"
 #include "facet/prior/normal_gamma.h"
 
 namespace facet {
 
-/// The Normal-Gamma of the hyperprior, with scalar float64 parameters.
-NormalGamma normal_gamma(const Hyperprior& hyperprior, torch::Device device);
-
-/// q(xi) of one factor in mean parameters: Normal-Gammas [K, D] and Dirichlet pseudo-counts c [K].
-/// The bound is computed from these, and is differentiable in them.
+/// q(xi) of one factor in mean parameters: Normal-Gammas [K, D] and pseudo-counts c [K] of the
+/// weights (prior/weights.h). The bound is computed from these, and is differentiable in them.
 struct FactorParameters {
   NormalGamma components;
   torch::Tensor counts;
+  torch::Tensor concentration = {};  ///< of stick-breaking weights; undefined: Dirichlet
 
   bool defined() const { return counts.defined(); }
 };
@@ -33,15 +32,18 @@ struct FactorParameters {
 struct FactorPosterior {
   NaturalNormalGamma components;
   torch::Tensor counts;
+  torch::Tensor concentration = {};  ///< the hyperprior's own tensor; undefined: Dirichlet
 
   static FactorPosterior from_mean(const NormalGamma& mean, const torch::Tensor& counts);
   NormalGamma mean() const { return to_mean(components); }
-  FactorParameters parameters() const { return {mean(), counts}; }
+  FactorParameters parameters() const { return {mean(), counts, concentration}; }
   FactorPosterior to(torch::Device device) const;
   /// Copies the values of another posterior of the same size into the existing tensors.
   void assign(const FactorPosterior& other);
   /// "log_alpha", "alpha", "alpha_mu", "alpha_mu2" and "counts".
   NamedTensors tensors() const;
+  torch::Tensor expected_log_weights() const;  ///< E[log pi], [K]
+  torch::Tensor expected_weights() const;      ///< E[pi], [K]
 };
 
 /// The encoding of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
@@ -71,11 +73,11 @@ torch::Tensor kl_r(const torch::Tensor& responsibilities,
                    const torch::Tensor& expected_log_weights);
 
 /// The KL from the hyperprior: of the Normal-Gammas, summed over d, [K] (eq:elbo:d), and of the
-/// Dirichlet, a scalar (eq:elbo:e).
+/// weights, a scalar (eq:elbo:e).
 struct HyperpriorKl {
   torch::Tensor components, weights;
 };
-HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const Hyperprior& hyperprior);
+HyperpriorKl hyperprior_kl(const FactorParameters& parameters, const FactorHyperprior& hyperprior);
 
 /// One factor's part of the bound for a batch; gradients flow to the block's mean and variance.
 struct FactorTerms {
@@ -105,7 +107,7 @@ FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& res
 
 /// lambda* of eq:natural-gradients: the exact posterior given statistics, scaled by N / |B|.
 FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,
-                                    const Hyperprior& hyperprior);
+                                    const FactorHyperprior& hyperprior);
 
 /// eq:lambda-update in place: lambda <- (1 - rho) lambda + rho lambda*, where rho is a float64
 /// scalar on the posterior's device.
@@ -121,21 +123,22 @@ struct NaturalGradient {
 /// towards it.
 void natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                              const torch::Tensor& labels, const NaturalGradient& step,
-                             const Hyperprior& hyperprior);
+                             const FactorHyperprior& hyperprior);
 
 /// log sum_k E[pi_k] StudentT(z_i; k), the predictive marginal of one block, [B].
 torch::Tensor predictive_log_density(const torch::Tensor& z, const FactorPosterior& posterior);
 
-/// All factors of a model and the hyperprior they share. The blocks of z are in the order of the
-/// factors.
+/// All factors of a model. The blocks of z are in the order of the factors.
 struct FactorialMixture {
   std::vector<FactorOptions> factors;
-  Hyperprior hyperprior;
-  std::vector<FactorPosterior> posteriors;  ///< one per factor
+  std::vector<FactorHyperprior> hyperpriors;  ///< one per factor
+  std::vector<FactorPosterior> posteriors;    ///< one per factor
 
-  /// Every posterior at the hyperprior. Throws an Error if names repeat or sizes are not positive.
+  /// Every hyperprior at the given numbers, every posterior at its hyperprior. Free factors have
+  /// stick-breaking weights where `stick_breaking`, named ones never: their values have no order.
+  /// Throws an Error if names repeat or sizes are not positive.
   FactorialMixture(std::vector<FactorOptions> factors, const Hyperprior& hyperprior,
-                   torch::Device device = torch::kCPU);
+                   torch::Device device = torch::kCPU, bool stick_breaking = false);
 
   size_t size() const { return factors.size(); }
   int64_t dimensions() const;  ///< Z
@@ -151,6 +154,9 @@ struct FactorialMixture {
   std::vector<torch::Tensor> split(const torch::Tensor& z) const;
   void to(torch::Device device);
 };
+
+/// The log predictive density of z [B, Z] of any floating-point type: of every block, summed, [B].
+torch::Tensor predictive_log_density(const FactorialMixture& prior, const torch::Tensor& z);
 
 /// The column of a factor's labels, [B]; undefined if `labels` is.
 torch::Tensor labels_of_factor(const torch::Tensor& labels, size_t factor);

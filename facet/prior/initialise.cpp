@@ -9,18 +9,20 @@ namespace {
 
 /// Components at `centres` [K, D] with `counts` images [K] and one shared variance [D].
 FactorPosterior posterior_at(const torch::Tensor& centres, const torch::Tensor& counts,
-                             const torch::Tensor& variance, const Hyperprior& hyperprior) {
+                             const torch::Tensor& variance, const FactorHyperprior& hyperprior) {
   const torch::Tensor spread = counts.unsqueeze(1).expand_as(centres);  // [K, D]
-  const torch::Tensor a = hyperprior.a0 + 0.5 * spread;
-  return FactorPosterior::from_mean({centres, hyperprior.s0 + spread, a, a * variance},
-                                    hyperprior.c0 + counts);
+  const torch::Tensor a = hyperprior.components.a + 0.5 * spread;
+  FactorPosterior posterior = FactorPosterior::from_mean(
+      {centres, hyperprior.components.s + spread, a, a * variance}, hyperprior.count + counts);
+  posterior.concentration = hyperprior.concentration;
+  return posterior;
 }
 
 }  // namespace
 
 FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, int64_t components,
                                   int64_t images, int64_t kmeans_iterations,
-                                  const Hyperprior& hyperprior) {
+                                  const FactorHyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
   const KMeans clusters = k_means(key, block.mean, components, kmeans_iterations);
   const torch::Tensor within =
@@ -32,7 +34,7 @@ FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, in
 
 FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tensor& labels,
                                    int64_t components, int64_t images,
-                                   const Hyperprior& hyperprior) {
+                                   const FactorHyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor known = labels.ge(0).nonzero().squeeze(1);
   const torch::Tensor classes = labels.index_select(0, known);

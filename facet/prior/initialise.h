@@ -13,12 +13,12 @@ namespace facet {
 /// a data set of `images` images.
 FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, int64_t components,
                                   int64_t images, int64_t kmeans_iterations,
-                                  const Hyperprior& hyperprior);
+                                  const FactorHyperprior& hyperprior);
 
 /// The same for a named factor: component k starts at the mean of the images with label k. `labels`
 /// is int64 [n], -1 where unknown; a component without labelled images starts at the overall mean.
 FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tensor& labels,
                                    int64_t components, int64_t images,
-                                   const Hyperprior& hyperprior);
+                                   const FactorHyperprior& hyperprior);
 
 }  // namespace facet

@@ -11,13 +11,21 @@ namespace {
 cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior,
                                       const torch::Tensor& labels) {
   const NaturalNormalGamma& natural = posterior.components;
-  return {natural.log_alpha, natural.alpha,    natural.alpha_mu,
-          natural.alpha_mu2, posterior.counts, labels};
+  cuda::PriorFactorTensors tensors = {natural.log_alpha, natural.alpha,    natural.alpha_mu,
+                                      natural.alpha_mu2, posterior.counts, labels};
+  if (posterior.concentration.defined())
+    tensors.expected_log_weights = posterior.expected_log_weights();
+  return tensors;
 }
 
-cuda::NaturalStepNumbers kernel_input(const NaturalGradient& step, const Hyperprior& hyperprior) {
-  const auto& [m0, s0, a0, b0, c0] = hyperprior;
-  return {step.scale, step.rho, m0, s0, a0, b0, c0};
+/// The same with the hyperprior, for updates.
+cuda::PriorFactorTensors kernel_input(const FactorPosterior& posterior, const torch::Tensor& labels,
+                                      const FactorHyperprior& hyperprior) {
+  cuda::PriorFactorTensors tensors = kernel_input(posterior, labels);
+  const auto& [m0, s0, a0, b0] = hyperprior.components;
+  std::tie(tensors.m0, tensors.s0, tensors.a0, tensors.b0) = std::tie(m0, s0, a0, b0);
+  tensors.c0 = hyperprior.count;
+  return tensors;
 }
 
 FactorTerms from_kernel(const cuda::PriorTermTensors& terms) {
@@ -40,7 +48,8 @@ struct KernelFactors {
     for (size_t i = 0; i < prior.size(); ++i) {
       if (!chosen[i]) continue;
       indices.push_back(i);
-      tensors.push_back(kernel_input(prior.posteriors[i], labels_of_factor(labels, i)));
+      tensors.push_back(
+          kernel_input(prior.posteriors[i], labels_of_factor(labels, i), prior.hyperpriors[i]));
       begins.push_back(prior.block_begin(i));
     }
   }
@@ -74,10 +83,11 @@ std::vector<FactorTerms> kernel_factor_terms(const FactorialMixture& prior,
 
 bool kernel_natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                                     const torch::Tensor& labels, const NaturalGradient& step,
-                                    const Hyperprior& hyperprior) {
+                                    const FactorHyperprior& hyperprior) {
   if (!ops::kernel_computes(block.mean, kFloat64)) return false;
-  cuda::natural_gradient_update(block.mean, block.variance, kernel_input(posterior, labels),
-                                kernel_input(step, hyperprior));
+  cuda::natural_gradient_update(block.mean, block.variance,
+                                kernel_input(posterior, labels, hyperprior),
+                                {step.scale, step.rho});
   return true;
 }
 
@@ -87,7 +97,7 @@ bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor
   if (!ops::kernel_computes(mean, kFloat32)) return false;
   const KernelFactors factors(prior, labels, updated);
   cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
-                                kernel_input(step, prior.hyperprior));
+                                {step.scale, step.rho});
   return true;
 }
 

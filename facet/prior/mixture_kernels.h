@@ -26,7 +26,7 @@ std::vector<FactorTerms> kernel_factor_terms(const FactorialMixture& prior,
 /// The natural-gradient step of one factor, for a float64 block on a GPU.
 bool kernel_natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                                     const torch::Tensor& labels, const NaturalGradient& step,
-                                    const Hyperprior& hyperprior);
+                                    const FactorHyperprior& hyperprior);
 
 /// The steps of every factor i with `updated[i]`, for float32 encodings on a GPU.
 bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor& mean,

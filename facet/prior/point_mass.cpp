@@ -1,7 +1,6 @@
 #include "facet/prior/point_mass.h"
 
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 
 namespace facet {
 
@@ -28,7 +27,7 @@ FactorPosterior point_mass_posterior(const torch::Tensor& mean, const torch::Ten
 
 FactorPosterior to_point_mass(const FactorPosterior& posterior) {
   const NormalGamma mean = posterior.mean();
-  return point_mass_posterior(mean.m, mean.b / mean.a, expected_weights(posterior.counts));
+  return point_mass_posterior(mean.m, mean.b / mean.a, posterior.expected_weights());
 }
 
 }  // namespace facet

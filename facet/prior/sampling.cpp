@@ -1,7 +1,6 @@
 #include "facet/prior/sampling.h"
 
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 
 namespace facet {
@@ -14,10 +13,10 @@ int64_t value_count(const FactorOptions& factor) {
 }
 
 /// The probability of each component, [K]: equal for the values of a named factor, otherwise E[pi].
-torch::Tensor even_probabilities(const FactorOptions& factor, const torch::Tensor& counts) {
-  if (!factor.named()) return expected_weights(counts);
+torch::Tensor even_probabilities(const FactorOptions& factor, const FactorPosterior& posterior) {
+  if (!factor.named()) return posterior.expected_weights();
   const int64_t values = value_count(factor);
-  torch::Tensor probabilities = torch::zeros_like(counts);
+  torch::Tensor probabilities = torch::zeros_like(posterior.counts);
   probabilities.narrow(0, 0, values).fill_(1.0 / static_cast<double>(values));
   return probabilities;
 }
@@ -76,8 +75,7 @@ LatentSample sample_even_values_captured(const Key& key, const FactorialMixture&
                                          int64_t count) {
   const auto choose = [&](size_t i) {
     return invert_probabilities(key.fold(i).fold("component"),
-                                even_probabilities(prior.factors[i], prior.posteriors[i].counts),
-                                count);
+                                even_probabilities(prior.factors[i], prior.posteriors[i]), count);
   };
   const auto draw = [&](size_t i, const torch::Tensor& components) {
     const NormalGamma all = prior.posteriors[i].mean();
@@ -94,7 +92,10 @@ torch::Tensor same_component(const FactorPosterior& posterior, int64_t component
 }
 
 torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count) {
-  return torch::multinomial(posterior.counts, count, /*replacement=*/true,
+  // A Dirichlet's pseudo-counts are in proportion to its expected weights.
+  const torch::Tensor weights =
+      posterior.concentration.defined() ? posterior.expected_weights() : posterior.counts;
+  return torch::multinomial(weights, count, /*replacement=*/true,
                             key.generator(posterior.counts.device()));
 }
 

@@ -10,7 +10,6 @@
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/model/generate.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/sampling.h"
 #include "facet/report/font.h"
 
@@ -302,7 +301,7 @@ Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& com
                       int64_t average, uint64_t seed) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("clusters");
-  const torch::Tensor weights = expected_weights(prior.posteriors[factor].counts);
+  const torch::Tensor weights = prior.posteriors[factor].expected_weights();
   std::vector<Cluster> clusters;
   double largest = 0;
   GridOptions layout;

@@ -185,14 +185,16 @@ void write_measures(Html& html, const RunReport& report) {
     return;
   }
   const Evaluation& evaluation = *report.evaluation;
-  html.element("p",
-               fmt::format("On {} images of the {} split, with {} of z per image: bound {} = "
-                           "reconstruction {} − KL[z] {} − KL[r] {} nats, standard error {}.",
-                           grouped(evaluation.count), evaluation.split,
-                           plural(evaluation.samples, "draw"), decimal(evaluation.elbo, 2),
-                           decimal(evaluation.reconstruction, 2), decimal(evaluation.kl_z, 2),
-                           decimal(evaluation.kl_r, 2), decimal(evaluation.standard_error, 2)),
-               {{"class", "caption"}});
+  html.element(
+      "p",
+      fmt::format("On {} images of the {} split, with {} of z per image: bound {} = "
+                  "reconstruction {} − KL[z] {} − KL[r] {} nats, standard error {}. "
+                  "Predictive bound {} nats.",
+                  grouped(evaluation.count), evaluation.split, plural(evaluation.samples, "draw"),
+                  decimal(evaluation.elbo, 2), decimal(evaluation.reconstruction, 2),
+                  decimal(evaluation.kl_z, 2), decimal(evaluation.kl_r, 2),
+                  decimal(evaluation.standard_error, 2), decimal(evaluation.predictive_bound, 2)),
+      {{"class", "caption"}});
   factor_table(html, report);
   property_table(html, report);
   dependence_table(html, report);

@@ -7,7 +7,6 @@
 #include "facet/core/random.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/model_thread.h"
 
@@ -19,7 +18,7 @@ constexpr int64_t kLargestBatch = 16;  // beyond, a pass takes longer and gains 
 
 Json factor_json(const FactorialMixture& prior, size_t index) {
   const FactorOptions& factor = prior.factors[index];
-  const auto weights = numbers(expected_weights(prior.posteriors[index].counts));
+  const auto weights = numbers(prior.posteriors[index].expected_weights());
   const auto images = numbers(prior.held_images(index));
   Json json = {{"name", factor.name}, {"named", factor.named()}};
   if (factor.named()) json["property"] = factor.property;

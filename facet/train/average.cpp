@@ -33,6 +33,11 @@ void WeightAverage::start() {
   for (size_t i = 0; i < live_.size(); ++i) means_[i].copy_(live_[i]);
 }
 
+void WeightAverage::start_prior() {
+  torch::NoGradGuard no_gradient;
+  for (size_t i = 1; i < live_.size(); ++i) means_[i].copy_(live_[i]);
+}
+
 void WeightAverage::update() {
   torch::NoGradGuard no_gradient;
   for (size_t i = 0; i < live_.size(); ++i) means_[i].lerp_(live_[i], share_);

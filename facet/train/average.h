@@ -29,6 +29,8 @@ class WeightAverage {
   void after_step(int64_t step);
   /// Starts the average at the current values.
   void start();
+  /// Starts the average of the prior alone, after its components have changed places.
+  void start_prior();
   /// Updates the average, `stride` steps after the last update.
   void update();
   /// Swaps the model's values with the averages.

@@ -12,22 +12,31 @@ namespace {
 
 constexpr const char* format_name = "facet-state-1";
 
-/// The natural parameters of every factor with their names in the file.
-NamedTensors prior_tensors(const FactorialMixture& prior) {
+/// What belongs to every factor of a prior, with its name in the file.
+template <class Parts>
+NamedTensors prior_tensors(const FactorialMixture& prior, const Parts& parts) {
   NamedTensors tensors;
   for (size_t i = 0; i < prior.size(); ++i)
-    for (const auto& [name, tensor] : prior.posteriors[i].tensors())
+    for (const auto& [name, tensor] : parts[i].tensors())
       tensors.emplace_back(fmt::format("prior.{}.{}", prior.factors[i].name, name), tensor);
   return tensors;
+}
+NamedTensors posterior_tensors(const FactorialMixture& prior) {
+  return prior_tensors(prior, prior.posteriors);
+}
+NamedTensors hyperprior_tensors(const FactorialMixture& prior) {
+  return prior_tensors(prior, prior.hyperpriors);
 }
 
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const WeightAverage* average, const Progress& progress) {
+                      const WeightAverage* average, const Progress& progress,
+                      const std::string& data) {
   TensorFile file;
   for (const auto& [name, tensor] : model.parameters()) file.tensors["network." + name] = tensor;
-  for (const auto& [name, tensor] : prior_tensors(model.prior)) file.tensors[name] = tensor;
+  for (const auto& [name, tensor] : posterior_tensors(model.prior)) file.tensors[name] = tensor;
+  for (const auto& [name, tensor] : hyperprior_tensors(model.prior)) file.tensors[name] = tensor;
   file.tensors["adam.first"] = adam.moments().first;
   file.tensors["adam.second"] = adam.moments().second;
   for (const auto& [name, optimizer] : model.strategy().optimizers()) {
@@ -40,11 +49,12 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
   file.tensors["progress"] = torch::tensor(
       {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
   file.metadata["format"] = format_name;
+  file.metadata["data"] = data;
   write_safetensors(path, file, "saving a checkpoint");
 }
 
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         WeightAverage* average) {
+                         WeightAverage* average, const std::string& data) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -55,11 +65,19 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .found = "another kind of file",
                  .expected = fmt::format("format '{}'", format_name),
                  .cause = "is the file damaged, or from another version?"});
+  if (const auto found = file.metadata.find("data");
+      found != file.metadata.end() && found->second != data)
+    Attempt{"continuing the run of", object}.fail(
+        data, fmt::format("the data that it was begun with, {}", found->second),
+        "was the pack made anew or replaced?");
   for (const auto& [name, parameter] : model.parameters())
     parameter.copy_(
         file.get("network." + name, parameter.scalar_type(), parameter.sizes(), object));
-  for (const auto& [name, tensor] : prior_tensors(model.prior))
+  for (const auto& [name, tensor] : posterior_tensors(model.prior))
     tensor.copy_(file.get(name, kFloat64, tensor.sizes(), object));
+  // States of version 0.1 have no hyperprior of their own: the options' numbers hold.
+  for (const auto& [name, tensor] : hyperprior_tensors(model.prior))
+    if (file.tensors.contains(name)) tensor.copy_(file.get(name, kFloat64, tensor.sizes(), object));
   const torch::Tensor progress = file.get("progress", kInt64, {4}, object);
   const auto number = [&](int64_t index) { return progress[index].item<int64_t>(); };
   if (number(0) < 0 || number(0) > static_cast<int64_t>(Phase::done) || number(1) < 0 ||

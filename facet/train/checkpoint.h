@@ -20,11 +20,13 @@ struct Progress {
   torch::Tensor sums;  ///< float64 sums of the metrics since the last line
 };
 
-/// `average` may be null, here and below.
+/// `average` may be null, here and below. `data` is the fingerprint of the data set (data/pack.h).
 void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
-                      const WeightAverage* average, const Progress& progress);
-/// `sums` of the result is on the CPU, with the length it has in the file.
+                      const WeightAverage* average, const Progress& progress,
+                      const std::string& data);
+/// `sums` of the result is on the CPU, with the length it has in the file. Throws an Error if the
+/// run was begun with other data.
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         WeightAverage* average);
+                         WeightAverage* average, const std::string& data);
 
 }  // namespace facet

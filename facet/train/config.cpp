@@ -20,6 +20,9 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
                  "With several factors: transform the latent space to separate properties.");
   visitor.option("kmeans_iterations", kmeans_iterations,
                  "Iterations of k-means, which initialises the components.", at_least(1));
+  visitor.option("passes", passes,
+                 "Exact updates of the mixtures from all those encodings, before the steps.",
+                 at_least(0));
   visitor.option("steps", steps, "Natural-gradient steps of the mixtures on those encodings.",
                  at_least(0));
 }
@@ -27,6 +30,7 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
 void JointOptions::visit(OptionVisitor& visitor) {
   visitor.renamed("hold_steps", "freeze_prior_steps");
   visitor.renamed("asked_weight", "consistency_weight");
+  visitor.renamed("revive_every", "refit_every");
   visitor.option("steps", steps, "Steps that train networks and mixtures together.", at_least(0));
   visitor.option("freeze_prior_steps", freeze_prior_steps,
                  "Number of steps at the start in which the mixtures of free factors are frozen. "
@@ -55,10 +59,14 @@ void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("balance", balance,
                  "Weight of rare values in the cross-entropy: frequency^-balance, 0 to 1.",
                  between(0, 1));
-  visitor.option("revive_every", revive_every,
-                 "Steps between revivals of dead components of free factors, in the first three "
-                 "quarters of the phase; 0: never.",
+  visitor.option("refit_every", refit_every,
+                 "Steps between exact updates of the mixtures from newly made encodings of "
+                 "initialise.images images, with the prior 'mixture'. They end with one after the "
+                 "last step. 0: never.",
                  at_least(0));
+  visitor.option("merge_and_split", merge_and_split,
+                 "With those updates, in the first three quarters of the phase: components of free "
+                 "factors merge and split where this raises the bound.");
 }
 
 void TrainOptions::visit(OptionVisitor& visitor) {
@@ -83,6 +91,11 @@ void TrainOptions::visit(OptionVisitor& visitor) {
                  "training.",
                  at_least(0));
   visitor.option("step_size", step_size, "The size of natural-gradient steps.");
+  visitor.option("hyperprior_every", hyperprior_every,
+                 "Steps between updates of the hyperprior of free factors, with the prior "
+                 "'mixture': m0, s0, a0 and b0 of every dimension and c0, which start at "
+                 "model.hyperprior, take their best values for the components. 0: never.",
+                 at_least(0));
   visitor.option("log_every", log_every, "Steps per line of metrics.", at_least(1));
   visitor.option("evaluate_every", evaluate_every,
                  "Steps between evaluations on the valid split, if there is one; 0: never.",

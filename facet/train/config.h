@@ -26,7 +26,8 @@ struct InitialiseOptions {
   int64_t images = 20000;
   bool untangle = true;
   int64_t kmeans_iterations = 30;
-  int64_t steps = 20000;
+  int64_t steps = 0;
+  int64_t passes = 20;
 
   void visit(OptionVisitor& visitor);
 };
@@ -42,7 +43,8 @@ struct JointOptions {
   double consistency_weight = 0.0;
   double named_rate = 30.0;
   double balance = 0.5;
-  int64_t revive_every = 0;
+  int64_t refit_every = 2000;
+  bool merge_and_split = true;
 
   void visit(OptionVisitor& visitor);
 };
@@ -58,6 +60,7 @@ struct TrainOptions {
   double average_decay = 0.0;
   double input_noise = 0.0;
   StepSize step_size;
+  int64_t hyperprior_every = 200;
   int64_t log_every = 100;
   int64_t evaluate_every = 2000;
   int64_t checkpoint_every = 1000;

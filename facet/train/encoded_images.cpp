@@ -37,6 +37,19 @@ torch::Tensor EncodedImages::known_labels(size_t factor) const {
   return labels.defined() && labels.ge(0).any().item<bool>() ? labels : torch::Tensor();
 }
 
+std::vector<FactorData> EncodedImages::data() {
+  std::vector<FactorData> all;
+  for (const BlockEncoding& block : blocks())
+    all.push_back({block, known_labels(all.size()),
+                   static_cast<double>(images_.count()) / static_cast<double>(count_)});
+  return all;
+}
+
+void EncodedImages::renew(const Key& key) {
+  clear();
+  key_ = key;
+}
+
 void EncodedImages::clear() {
   blocks_.clear();
   labels_ = torch::Tensor();
@@ -59,8 +72,8 @@ void untangle_factors(Vae& model, EncodedImages& encoded, const Key& key) {
   model.change_coordinates(coordinates, torch::log(transformed));
 }
 
-void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_t kmeans_iterations,
-                      const Key& key) {
+void place_components(Vae& model, EncodedImages& encoded, int64_t images,
+                      const InitialiseOptions& options, const Key& key) {
   torch::NoGradGuard no_gradient;
   FactorialMixture& prior = model.prior;
   const auto& blocks = encoded.blocks();
@@ -69,10 +82,14 @@ void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_
     const torch::Tensor labels = encoded.known_labels(i);
     prior.posteriors[i].assign(
         labels.defined()
-            ? labelled_posterior(blocks[i], labels, components, images, prior.hyperprior)
-            : initial_posterior(key.fold(i), blocks[i], components, images, kmeans_iterations,
-                                prior.hyperprior));
+            ? labelled_posterior(blocks[i], labels, components, images, prior.hyperpriors[i])
+            : initial_posterior(key.fold(i), blocks[i], components, images,
+                                options.kmeans_iterations, prior.hyperpriors[i]));
   }
+  const std::vector<FactorData> data = encoded.data();
+  for (size_t i = 0; i < data.size(); ++i)
+    for (int64_t pass = 0; pass < options.passes; ++pass)
+      exact_update(prior.posteriors[i], data[i], prior.hyperpriors[i]);
 }
 
 }  // namespace facet

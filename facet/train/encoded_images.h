@@ -1,5 +1,6 @@
-// Encodings of training images, to which phase 2 fits the mixtures. The encoder is fixed there, so
-// that images are encoded once and a natural-gradient step takes half a millisecond.
+// Encodings of training images, to which phase 2 and the exact updates of phase 3 fit the mixtures.
+// In phase 2 the encoder is fixed: images are encoded once, and a natural-gradient step takes half
+// a millisecond. Their memory is 16 bytes per image and latent dimension.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,7 @@
 #include "facet/core/tensor.h"
 #include "facet/data/batches.h"
 #include "facet/model/vae.h"
+#include "facet/prior/exact_fit.h"
 #include "facet/train/config.h"
 
 namespace facet {
@@ -24,8 +26,12 @@ class EncodedImages {
   const torch::Tensor& labels() const { return labels_; }
   /// The labels of one factor, int64 [n]; undefined if none is known.
   torch::Tensor known_labels(size_t factor) const;
+  /// The encodings and known labels of every factor, to stand for all images.
+  std::vector<FactorData> data();
   /// Discards the encodings, after the encoder has changed or when they are no longer needed.
   void clear();
+  /// Discards them, and chooses other images for the next ones.
+  void renew(const Key& key);
 
  private:
   const Vae& model_;
@@ -42,8 +48,8 @@ class EncodedImages {
 void untangle_factors(Vae& model, EncodedImages& encoded, const Key& key);
 
 /// Initialises the components of every factor from the encodings: from labels if some are known,
-/// otherwise by k-means.
-void place_components(Vae& model, EncodedImages& encoded, int64_t images, int64_t kmeans_iterations,
-                      const Key& key);
+/// otherwise by k-means; then `passes` exact updates.
+void place_components(Vae& model, EncodedImages& encoded, int64_t images,
+                      const InitialiseOptions& options, const Key& key);
 
 }  // namespace facet

@@ -58,7 +58,7 @@ void Learner::use_kernels() {
 void Learner::step(Phase phase, int64_t step) {
   if (phase == Phase::initialise) encoded_.blocks();
   if (phase == Phase::joint && step == 0) model_->strategy().begin_joint(*model_);
-  if (phase == Phase::joint) revive_components(step);
+  if (phase == Phase::joint) maintain_prior(step);
   const StepPlan& plan = plans_.next(phase, step);
   if (phase != Phase::initialise) batches_.upload(plan.images);
   if (plan.labelled.defined()) labels_.labelled_batches->upload(plan.labelled);
@@ -154,7 +154,8 @@ void Learner::initialise_step() {
     const FactorTerms terms = factor_terms(block, posterior, known);
     step.kl_z.push_back(terms.kl_z);
     step.kl_r.push_back(terms.kl_r);
-    natural_gradient_update(posterior, block, known, natural_gradient(), model_->prior.hyperprior);
+    natural_gradient_update(posterior, block, known, natural_gradient(),
+                            model_->prior.hyperpriors[i]);
   }
   add_step(sums_, step, model_->prior.size());
 }
@@ -227,13 +228,37 @@ void Learner::swap_average() {
   model_->strategy().refresh(*model_);
 }
 
-void Learner::revive_components(int64_t step) {
+void Learner::maintain_prior(int64_t step) {
   const JointOptions& joint = config_.train.joint;
-  if (joint.revive_every == 0 || step <= joint.freeze_prior_steps ||
-      step % joint.revive_every != 0 || 4 * step > 3 * joint.steps)
-    return;
+  if (step <= joint.freeze_prior_steps) return;
+  const bool learn = config_.train.hyperprior_every > 0;
+  if (learn && step % config_.train.hyperprior_every == 0)
+    model_->strategy().learn_hyperpriors(*model_);
+  if (joint.refit_every == 0 || step % joint.refit_every != 0) return;
+  refit({.learn_hyperprior = learn,
+         .merge_and_split = joint.merge_and_split && 4 * step <= 3 * joint.steps},
+        step);
+  if (average_) average_->start_prior();
+}
+
+void Learner::refit(const Refit& refit, int64_t step) {
+  PriorStrategy& prior = model_->strategy();
+  if (!prior.bayesian()) return;
+  const JointOptions& joint = config_.train.joint;
   const Key key = key_.fold(phase_name(Phase::joint)).fold(static_cast<uint64_t>(step));
-  model_->strategy().revive(*model_, key.fold("revive"));
+  Refit complete = refit;
+  complete.supervised = labels_.any_known() && joint.label_weight.at(step, joint.steps) > 0;
+  encoded_.renew(key.fold("encodings"));
+  prior.refit(*model_, encoded_.data(), complete, key.fold("moves"));
+  encoded_.clear();
+}
+
+void Learner::finish_prior() {
+  constexpr int64_t last_passes = 3;
+  const JointOptions& joint = config_.train.joint;
+  if (joint.refit_every > 0 && joint.steps > joint.freeze_prior_steps)
+    refit({.passes = last_passes, .learn_hyperprior = config_.train.hyperprior_every > 0},
+          joint.steps);
 }
 
 void Learner::clear_encodings() {
@@ -249,8 +274,7 @@ void Learner::place_components() {
     adam_.reset();  // the moments and the encodings belong to the old coordinates
     clear_encodings();
   }
-  facet::place_components(*model_, encoded_, images_.count(), options.kmeans_iterations,
-                          key_.fold("components"));
+  facet::place_components(*model_, encoded_, images_.count(), options, key_.fold("components"));
 }
 
 }  // namespace facet

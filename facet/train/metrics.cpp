@@ -102,7 +102,8 @@ StepReport take_report(const TrainOptions& options, Progress& progress, const Va
       report.kl_z += factor.kl_z;
       report.kl_r += factor.kl_r;
       if (model.strategy().bayesian()) {
-        const HyperpriorKl kl = hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperprior);
+        const HyperpriorKl kl =
+            hyperprior_kl(prior.posteriors[i].parameters(), prior.hyperpriors[i]);
         report.hyperprior +=
             (kl.components.sum() + kl.weights).item<double>() / static_cast<double>(images);
       }

@@ -26,8 +26,8 @@ struct Schedule {
 struct StepSize {
   std::string form = "scaled";
   double rho0 = 0.01;
-  double tau0 = 2000;
-  double kappa = 0.7;
+  double tau0 = 40000;
+  double kappa = 0.51;
 
   void visit(OptionVisitor& visitor);
   double at(int64_t step) const;

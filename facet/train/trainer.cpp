@@ -42,7 +42,8 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
       learner_(config, pack, device, options, callbacks_.notice),
       options_(learner_.config().train),
       valid_(valid_images(pack, config, device)),
-      properties_(pack.properties) {
+      properties_(pack.properties),
+      data_(fingerprint(pack)) {
   progress_.sums = learner_.sums();
   if (resume) {
     restore();
@@ -59,8 +60,8 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
 
 void Trainer::restore() {
   torch::NoGradGuard no_gradient;
-  Progress saved =
-      read_checkpoint(folder_.state(), learner_.model(), learner_.adam(), learner_.average());
+  Progress saved = read_checkpoint(folder_.state(), learner_.model(), learner_.adam(),
+                                   learner_.average(), data_);
   if (saved.sums.numel() != learner_.sums().numel())
     throw Error({.doing = "reading tensor 'metrics.sums' of",
                  .object = folder_.state().string(),
@@ -167,7 +168,7 @@ void Trainer::save() {
                  .cause = "the last good checkpoint is unchanged"});
   metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
-  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_);
+  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_, data_);
   swap_average();
   write_model(folder_.model(), model);
   swap_average();
@@ -217,6 +218,8 @@ bool Trainer::run() {
     }
     save();
     swap_average();
+    learner_.finish_prior();
+    write_model(folder_.model(), learner_.model());
   } catch (const c10::Error& error) {
     // Nothing can be saved from a failed GPU.
     if (is_gpu_error(error.what_without_backtrace())) fail_on_gpu(error);

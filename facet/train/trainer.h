@@ -66,6 +66,7 @@ class Trainer {
   const TrainOptions& options_;  ///< the learner's
   std::optional<ImageSet> valid_;
   std::vector<Property> properties_;
+  std::string data_;  ///< the fingerprint of the pack
   Progress progress_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventFile> events_;

@@ -52,6 +52,10 @@ ImageSet training_images(const Config& config, const Pack& pack, torch::Device d
   return select_images(pack, splits, config.data, true, device, streamed);
 }
 
+bool TrainingLabels::any_known() const {
+  return of_factors.defined() && of_factors.ge(0).any().item<bool>();
+}
+
 TrainingLabels training_labels(const Config& config, const Pack& pack, const ImageSet& images,
                                const Key& key) {
   const std::vector<int64_t> columns = find_label_columns(config.model.factors, pack);

@@ -30,6 +30,8 @@ struct TrainingLabels {
   /// Separate batches of labelled images, if the config asks for them.
   std::optional<Batches> labelled_batches;
   torch::Tensor labelled;  ///< the labels of those images, in the form of of_factors
+
+  bool any_known() const;
 };
 TrainingLabels training_labels(const Config& config, const Pack& pack, const ImageSet& images,
                                const Key& key);

@@ -287,7 +287,9 @@ TEST_P(OnGpu, TheNaturalGradientStepIsTheFormula) {
 }
 
 TEST_P(OnGpu, ABlockInFloat64HasTheSameTermsAndStep) {
-  const Hyperprior hyperprior;
+  FactorHyperprior hyperprior(Hyperprior{}, 33);
+  hyperprior.components.m += 0.1 * normal64(Key(33), {33});
+  hyperprior.components.s *= torch::exp(normal64(Key(34), {33}));
   FactorPosterior posterior = random_posterior(Key(31), 150, 33);
   FactorPosterior gpu = posterior.to(torch::kCUDA);
   const BlockEncoding block = random_block(Key(32), 65, 33);
@@ -298,8 +300,27 @@ TEST_P(OnGpu, ABlockInFloat64HasTheSameTermsAndStep) {
   EXPECT_TRUE(close(back(terms.kl_r), expected.kl_r, 1e-9, 1e-10));
   EXPECT_TRUE(close(back(terms.responsibilities), expected.responsibilities, 1e-9, 1e-12));
   natural_gradient_update(posterior, block, {}, {3, number(0.7)}, hyperprior);
-  natural_gradient_update(gpu, gpu_block, {}, {3, number(0.7).to(torch::kCUDA)}, hyperprior);
+  natural_gradient_update(gpu, gpu_block, {}, {3, number(0.7).to(torch::kCUDA)},
+                          hyperprior.to(torch::kCUDA));
   EXPECT_TRUE(same_posterior(gpu, posterior, 1e-10));
+}
+
+TEST_P(OnGpu, StickBreakingWeightsHaveTheSameTermsAndStep) {
+  FactorialMixture prior({{"digit", 150, 33}}, Hyperprior{}, torch::kCPU, /*stick_breaking=*/true);
+  prior.posteriors[0].assign(random_posterior(Key(35), 150, 33));
+  prior.posteriors[0].counts += 1.0;
+  FactorialMixture gpu = prior;
+  gpu.to(torch::kCUDA);
+  const BlockEncoding block = random_block(Key(36), 65, 33);
+  const BlockEncoding gpu_block{on_gpu(block.mean), on_gpu(block.variance)};
+  const FactorTerms expected = factor_terms(block, prior.posteriors[0], {}),
+                    terms = factor_terms(gpu_block, gpu.posteriors[0], {});
+  EXPECT_TRUE(close(back(terms.kl_r), expected.kl_r, 1e-9, 1e-10));
+  EXPECT_TRUE(close(back(terms.responsibilities), expected.responsibilities, 1e-9, 1e-12));
+  natural_gradient_update(prior.posteriors[0], block, {}, {3, number(0.7)}, prior.hyperpriors[0]);
+  natural_gradient_update(gpu.posteriors[0], gpu_block, {}, {3, number(0.7).to(torch::kCUDA)},
+                          gpu.hyperpriors[0]);
+  EXPECT_TRUE(same_posterior(gpu.posteriors[0], prior.posteriors[0], 1e-10));
 }
 
 TEST_P(OnGpu, LossesAreTheFormulasWithTheirGradients) {

@@ -9,9 +9,9 @@
 #include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
 #include "facet/prior/student_t.h"
+#include "facet/prior/weights.h"
 #include "paths.h"
 #include "tests/close.h"
 
@@ -54,10 +54,10 @@ void check_factor(const Json& factor, const Hyperprior& hyperprior, double image
   check_components(factor, posterior);
 
   const torch::Tensor log_normal = expected_log_normal(block, posterior.mean());
-  const torch::Tensor log_weights = expected_log_weights(posterior.counts);
+  const torch::Tensor log_weights = posterior.expected_log_weights();
   EXPECT_TRUE(agrees(log_normal, factor["expected_log_normal"]));
   EXPECT_TRUE(agrees(log_weights, factor["expected_log_pi"]));
-  EXPECT_TRUE(agrees(expected_weights(posterior.counts), factor["expected_pi"]));
+  EXPECT_TRUE(agrees(posterior.expected_weights(), factor["expected_pi"]));
   EXPECT_TRUE(agrees(assignment_probabilities(log_normal, log_weights), factor["allocation"]));
 
   const FactorTerms terms = factor_terms(block, posterior.parameters(), labels);

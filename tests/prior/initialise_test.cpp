@@ -97,7 +97,7 @@ int64_t living_after_training(const BlockEncoding& block, FactorPosterior poster
                               block.variance.index_select(0, chosen)};
     natural_step(posterior,
                  conjugate_posterior(statistics(batch, e_step(batch, posterior, {})),
-                                     static_cast<double>(images) / 64, {}),
+                                     static_cast<double>(images) / 64, Hyperprior{}),
                  number(0.01 * std::pow(1 + static_cast<double>(step) / 2000, -0.7)));
   }
   return e_step(block, posterior, {}).sum(0).gt(1).sum().item<int64_t>();
@@ -105,13 +105,13 @@ int64_t living_after_training(const BlockEncoding& block, FactorPosterior poster
 
 TEST(InitialPosterior, KeepsComponentsAliveDespiteInactiveDimensions) {
   const BlockEncoding block = partly_inactive(Key(43), 32, 3200);
-  const FactorPosterior right = initial_posterior(Key(44), block, 32, 3200, 20, {});
+  const FactorPosterior right = initial_posterior(Key(44), block, 32, 3200, 20, Hyperprior{});
   EXPECT_GE(living_after_training(block, right), 24);  // 28 to 31 over eight keys
 
   // The same initialisation without the encoder's variance: in inactive dimensions a component's
   // variance is 0.001 instead of 1, and the first component to adapt takes all images.
   const BlockEncoding blind{block.mean, torch::full_like(block.variance, 1e-6)};
-  const FactorPosterior wrong = initial_posterior(Key(44), blind, 32, 3200, 20, {});
+  const FactorPosterior wrong = initial_posterior(Key(44), blind, 32, 3200, 20, Hyperprior{});
   EXPECT_LE(living_after_training(block, wrong), 4);  // 1 with every key
 }
 

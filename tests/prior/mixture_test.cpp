@@ -9,8 +9,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/factorial_mixture.h"
+#include "facet/prior/weights.h"
 #include "tests/close.h"
 
 namespace facet {
@@ -26,7 +26,7 @@ torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
 torch::Tensor factor_bound(const BlockEncoding& block, const FactorPosterior& posterior,
                            const torch::Tensor& responsibilities) {
   return -kl_z(block, expected_log_normal(block, posterior.mean()), responsibilities) -
-         kl_r(responsibilities, expected_log_weights(posterior.counts));
+         kl_r(responsibilities, posterior.expected_log_weights());
 }
 
 TEST(ExpectedLogNormal, IsTheFormulaOfThePaper) {
@@ -66,7 +66,7 @@ TEST(Responsibilities, MakeTheBoundALogSumExp) {
   const torch::Tensor expected =
       entropy +
       torch::logsumexp(
-          expected_log_normal(block, posterior.mean()) + expected_log_weights(posterior.counts), 1);
+          expected_log_normal(block, posterior.mean()) + posterior.expected_log_weights(), 1);
   const FactorTerms terms = factor_terms(block, posterior.parameters(), {});
   EXPECT_TRUE(close(-terms.kl_z - terms.kl_r, expected, 1e-12, 1e-12));
 }
@@ -82,7 +82,7 @@ TEST(Responsibilities, DetachedGiveTheTotalGradient) {
       torch::autograd::grad({-(terms.kl_z + terms.kl_r).sum()}, {block.mean, block.variance});
 
   const torch::Tensor free = assignment_probabilities(expected_log_normal(block, posterior.mean()),
-                                                      expected_log_weights(posterior.counts));
+                                                      posterior.expected_log_weights());
   ASSERT_TRUE(free.requires_grad());
   const auto total = torch::autograd::grad({factor_bound(block, posterior, free).sum()},
                                            {block.mean, block.variance});
@@ -103,7 +103,7 @@ TEST(Responsibilities, OfLabelledImagesAreOneHotAndOthersAreUnchanged) {
   EXPECT_TRUE(torch::equal(e_step(block, posterior, labels), terms.responsibilities));
 
   // g does not depend on the label; a one-hot gamma costs -E[log pi].
-  const torch::Tensor log_g = torch::log(free), log_pi = expected_log_weights(posterior.counts);
+  const torch::Tensor log_g = torch::log(free), log_pi = posterior.expected_log_weights();
   const torch::Tensor zero = torch::zeros({}, kFloat64);
   EXPECT_TRUE(close(terms.label_log_likelihood,
                     torch::stack({log_g[0][2], zero, log_g[2][0], zero, log_g[4][3]}), 1e-12));
@@ -160,7 +160,7 @@ TEST(NaturalStep, OfSizeOneOnAllImagesIsTheConjugatePosterior) {
   const NormalGamma actual = posterior.mean();
 
   // The textbook update for weighted observations: count, weighted mean, squares around it.
-  const auto& [m0, s0, a0, b0, c0] = hyperprior;
+  const auto& [m0, s0, a0, b0, c0, concentration] = hyperprior;
   const auto g = gamma.accessor<double, 2>();
   const auto mean = block.mean.accessor<double, 2>(),
              variance = block.variance.accessor<double, 2>();
@@ -238,7 +238,8 @@ TEST(NaturalStep, KeepsBPositiveForAHundredMillionImages) {
   FactorPosterior posterior = random_posterior(Key(23), 2, 3);
   for (int step = 0; step < 200; ++step) {
     const torch::Tensor gamma = torch::full({64, 2}, 0.5, kFloat64);
-    natural_step(posterior, conjugate_posterior(statistics(block, gamma), images / 64, {}),
+    natural_step(posterior,
+                 conjugate_posterior(statistics(block, gamma), images / 64, Hyperprior{}),
                  number(0.1));
   }
   const torch::Tensor b = posterior.mean().b;

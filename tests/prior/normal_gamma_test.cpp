@@ -11,7 +11,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
 
@@ -121,27 +120,6 @@ TEST(NormalGamma, ThePapersMisprintIsNotTheDivergence) {
     const torch::Tensor printed = kl_divergence(q, p) + torch::lgamma(q.a) - torch::lgamma(p.a) -
                                   torch::digamma(q.a) + torch::digamma(p.a);
     EXPECT_GT(std::abs(printed.item<double>() - sampled.mean), 20 * sampled.error);
-  }
-}
-
-TEST(Dirichlet, DivergenceIsTheMeanLogRatioOfDraws) {
-  const torch::Tensor q = torch::tensor({3.0, 0.8, 12.0, 1.5}, kFloat64);
-  const torch::Tensor p = torch::tensor({1.0, 1.0, 2.0, 0.7}, kFloat64);
-  const torch::Tensor weights = gamma_draws(Key(20), q.expand({draws, 4}).clone());
-  const torch::Tensor pi = weights / weights.sum(1, true);
-  const auto density = [&](const torch::Tensor& counts) {
-    return torch::lgamma(counts.sum()) - torch::lgamma(counts).sum() +
-           ((counts - 1) * torch::log(pi)).sum(1);
-  };
-  const Estimate sampled = estimate(density(q) - density(p));
-  EXPECT_NEAR(dirichlet_kl(q, p).item<double>(), sampled.mean, 5 * sampled.error);
-  EXPECT_NEAR(dirichlet_kl(q, q).item<double>(), 0, 1e-12);
-
-  const torch::Tensor log_weights = expected_log_weights(q), mean_weights = expected_weights(q);
-  for (int64_t k = 0; k < 4; ++k) {
-    const Estimate log_pi = estimate(torch::log(pi.select(1, k))), mean = estimate(pi.select(1, k));
-    EXPECT_NEAR(log_weights[k].item<double>(), log_pi.mean, 5 * log_pi.error);
-    EXPECT_NEAR(mean_weights[k].item<double>(), mean.mean, 5 * mean.error);
   }
 }
 

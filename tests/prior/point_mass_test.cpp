@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/torch.h"
-#include "facet/prior/dirichlet.h"
+#include "facet/prior/weights.h"
 #include "tests/close.h"
 
 namespace facet {
@@ -66,7 +66,7 @@ TEST(PointMass, ConversionKeepsMeansVariancesAndWeightsAndIsIdempotent) {
   const NormalGamma before = posterior.mean(), after = once.mean();
   EXPECT_TRUE(close(after.m, before.m, 1e-9, 1e-9));
   EXPECT_TRUE(close(after.b / after.a, before.b / before.a, 1e-7));
-  EXPECT_TRUE(close(expected_weights(once.counts), expected_weights(posterior.counts), 1e-12));
+  EXPECT_TRUE(close(once.expected_weights(), posterior.expected_weights(), 1e-12));
   EXPECT_TRUE(close(twice.components.alpha, once.components.alpha, 1e-9));
 }
 

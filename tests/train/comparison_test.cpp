@@ -5,7 +5,7 @@
 #include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
-#include "facet/prior/dirichlet.h"
+#include "facet/prior/weights.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
 #include "tests/message_of.h"
@@ -92,7 +92,7 @@ TEST(BaselinePriors, AVampPriorsComponentsAreTheEncodingsOfItsPseudoInputs) {
   const NormalGamma mean = model->prior.posteriors[0].mean();
   EXPECT_TRUE(close(mean.m, encoded.components.m, 1e-5, 1e-5));
   EXPECT_TRUE(close(mean.b, encoded.components.b, 1e-5));
-  EXPECT_TRUE(close(expected_weights(model->prior.posteriors[0].counts),
+  EXPECT_TRUE(close(model->prior.posteriors[0].expected_weights(),
                     torch::full({6}, 1.0 / 6, kFloat64), 1e-12));
   // They started between 0.1 and 0.9.
   const torch::Tensor white = torch::sigmoid(parameter_of(*model, "pseudo_inputs.logits"));

@@ -33,7 +33,7 @@ Config named_config(int64_t labelled_batch) {
   config.train.joint.steps = 30;
   config.train.joint.labelled_batch = labelled_batch;
   config.train.joint.consistency_weight = labelled_batch > 0 ? 20 : 0;
-  config.train.joint.revive_every = 7;
+  config.train.joint.refit_every = 7;
   config.train.learning_rate = {2e-3, 1e-3, 0, "linear"};
   return config;
 }

@@ -87,7 +87,7 @@ TEST(Learner, FrozenMixturesDoNotChange) {
   Config config = small_config();
   config.data.label_fraction = 0;
   config.train.joint.freeze_prior_steps = 3;
-  config.train.joint.revive_every = 1;
+  config.train.joint.refit_every = 1;
   const TemporaryFolder folder;
   Trainer trainer(config, portraits(), {folder.path() / "run"}, torch::kCPU, false, {});
   trainer.place_components();
@@ -152,7 +152,7 @@ TEST(Learner, StepsReallocateNoTensor) {
   config.model.factors[1].components = 12;
   config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
-  config.train.joint.revive_every = 5;
+  config.train.joint.refit_every = 5;
   Learner learner(config, portraits(), torch::kCPU, {}, {});
   const auto addresses = [&] {
     std::vector<const void*> result = {

@@ -72,7 +72,7 @@ struct Objective {
     const BoundTerms terms = bound_terms(model, parameters, x, x, labels, Key(5));
     const ObjectiveWeights weights{
         number(3.0), number(20.0), {torch::tensor({0.7, 1.6}, kFloat64), torch::Tensor()}};
-    const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperprior);
+    const HyperpriorKl kl = hyperprior_kl(glasses, model.prior.hyperpriors[0]);
     return batch_loss(terms, labels, weights) + (kl.components.sum() + kl.weights) / 100.0;
   }
 };
@@ -153,6 +153,7 @@ TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
   const Pack pack = make_portraits({300, 16, 1});
   Config with_delta = small_config();
   with_delta.data.label_fraction = 0.0;
+  with_delta.train.hyperprior_every = 0;  // only free factors learn theirs
   Config without = with_delta;
   without.train.joint.label_weight = {0, 0, 0, "linear"};
   Config free = without;
@@ -299,7 +300,7 @@ TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.consistency_weight = 50;
-  config.train.joint.revive_every = 5;
+  config.train.joint.refit_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
   Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
   ASSERT_TRUE(straight.run());
@@ -317,12 +318,12 @@ TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
     EXPECT_TRUE(torch::equal(straight.model().prior.posteriors[i].components.alpha,
                              second.model().prior.posteriors[i].components.alpha))
         << i;
-  config.train.joint.revive_every = 0;
+  config.train.joint.refit_every = 0;
   Trainer without(config, pack, {folder / "without"}, torch::kCPU, false, {});
   ASSERT_TRUE(without.run());
   EXPECT_FALSE(torch::equal(straight.model().prior.posteriors[1].counts,
                             without.model().prior.posteriors[1].counts))
-      << "components were revived";
+      << "components were refitted";
 }
 
 TEST(SemiSupervised, InvalidPropertiesAreRefused) {

@@ -12,6 +12,7 @@
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -133,7 +134,10 @@ TEST_F(TrainerTest, TheBoundImproves) {
 }
 
 TEST_F(TrainerTest, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
-  const Config config = tiny_config(40, 20, 40);
+  Config config = tiny_config(40, 20, 40);
+  config.train.hyperprior_every = 5;
+  config.train.joint.refit_every = 8;
+  config.train.average_decay = 0.9;
   const RunFolder straight = folder("straight"), stopped = folder("stopped");
   ASSERT_TRUE(train(config, straight, false));
   // In pre-training, before the components are initialised, in phase 2, and in the joint phase.
@@ -148,13 +152,53 @@ TEST_F(TrainerTest, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   expect_same_file(straight.config(), stopped.config());
 }
 
+TEST_F(TrainerTest, ARunIsNotResumedWithOtherData) {
+  const Config config = tiny_config(10, 5, 10);
+  const RunFolder run = folder("run");
+  train(config, run, false, stop_after(3));
+  Pack other = portraits();
+  other.images = other.images.clone();
+  other.images[7][0][3][3] += 1;
+  const std::string message =
+      message_of([&] { Trainer(config, other, run, torch::kCPU, true, {}); });
+  EXPECT_NE(message.find("the data that it was begun with"), std::string::npos) << message;
+  EXPECT_NE(message.find(fingerprint(portraits())), std::string::npos) << message;
+}
+
+TEST_F(TrainerTest, ExactUpdatesAndLearnedHyperpriorsChangeTheRun) {
+  Config config = tiny_config(10, 0, 20);
+  config.train.hyperprior_every = 0;
+  config.train.joint.refit_every = 0;
+  const auto posterior = [&](const std::string& name) {
+    Trainer trainer(config, portraits(), folder(name), torch::kCPU, false, {});
+    trainer.run();
+    const FactorHyperprior& learned = trainer.model().prior.hyperpriors[0];
+    return std::pair{trainer.model().prior.posteriors[0].counts.clone(),
+                     learned.components.s.clone()};
+  };
+  const auto [plain, fixed] = posterior("plain");
+  EXPECT_TRUE(torch::equal(fixed, torch::ones_like(fixed)));
+  config.train.hyperprior_every = 5;
+  const auto [learned_counts, learned] = posterior("learned");
+  EXPECT_FALSE(torch::equal(learned, fixed));
+  EXPECT_FALSE(torch::equal(learned_counts, plain));
+  config.train.hyperprior_every = 0;
+  config.train.joint.refit_every = 10;
+  const auto [refitted, still_fixed] = posterior("refitted");
+  EXPECT_TRUE(torch::equal(still_fixed, fixed));
+  EXPECT_FALSE(torch::equal(refitted, plain));
+  // The last update is exact: every image is counted once.
+  EXPECT_NEAR(refitted.sum().item<double>(), 160 + 3 * config.model.hyperprior.c0, 1e-6);
+}
+
 TEST_F(TrainerTest, ResumingAFinishedRunChangesNothing) {
   const Config config = tiny_config(10, 5, 10);
   const RunFolder run = folder("run");
   train(config, run, false);
   const std::string metrics = read_text(run.metrics(), "test"),
-                    state = read_text(run.state(), "test");
+                    state = read_text(run.state(), "test"), model = read_text(run.model(), "test");
   EXPECT_TRUE(train(config, run, true));
+  EXPECT_TRUE(read_text(run.model(), "test") == model);
   EXPECT_EQ(read_text(run.metrics(), "test"), metrics);
   EXPECT_TRUE(read_text(run.state(), "test") == state);
 }
@@ -268,8 +312,9 @@ TEST_F(TrainerTest, AFullNaturalGradientStepGivesTheConjugatePosteriorOfTheBatch
         model.encode(model.likelihood().from_pixels(portraits().images.narrow(0, 0, 160)));
     const auto blocks = model.prior.split(encoding.mean, encoding.variance());
     for (size_t i = 0; i < blocks.size(); ++i)
-      expected.push_back(conjugate_posterior(
-          statistics(blocks[i], e_step(blocks[i], before[i], {})), 1.0, model.prior.hyperprior));
+      expected.push_back(
+          conjugate_posterior(statistics(blocks[i], e_step(blocks[i], before[i], {})), 1.0,
+                              model.prior.hyperpriors[i]));
   }
   trainer.joint_step();
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -1,0 +1,363 @@
+#include "facet/prior/moves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "facet/core/torch.h"
+#include "facet/prior/weights.h"
+
+namespace facet {
+
+namespace {
+
+/// Nats that a move has to gain over all images: less is within the error of the sums.
+constexpr double least_gain = 0.1;
+constexpr int power_iterations = 5;
+constexpr int local_updates = 5;
+/// A component with fewer images is empty: a split may use it.
+constexpr double fewest_images = 1.0;
+/// More than the weights gain from a merge of two components of any data set.
+constexpr double most_weights_gain = 1e3;
+
+/// sum_d A(lambda_kd), [K].
+torch::Tensor log_normalisers(const FactorPosterior& posterior) {
+  return log_normaliser(posterior.components).sum(1);
+}
+
+/// sum_d A(lambda_0d), a scalar; `dimensions` where the hyperprior has the same for all.
+double empty_log_normaliser(const FactorHyperprior& hyperprior, int64_t dimensions) {
+  return log_normaliser(to_natural(hyperprior.components))
+      .expand({dimensions})
+      .sum()
+      .item<double>();
+}
+
+/// log Z(c) of the weights, up to a constant, for pseudo-counts on the CPU. Sticks are taken in
+/// their best order, in which the components are sorted afterwards.
+double weights_evidence(const std::vector<double>& counts, const torch::Tensor& concentration) {
+  const torch::Tensor all = torch::tensor(counts, kFloat64);
+  if (!concentration.defined())
+    return (torch::lgamma(all).sum() - torch::lgamma(all.sum())).item<double>();
+  const torch::Tensor sorted = std::get<0>(all.sort(0, /*descending=*/true));
+  const torch::Tensor images = sorted - 1.0;
+  const int64_t sticks = sorted.size(0) - 1;
+  const torch::Tensor first = sorted.narrow(0, 0, sticks);
+  const torch::Tensor second =
+      concentration.cpu() + (images.sum() - images.cumsum(0)).narrow(0, 0, sticks).clamp_min(0);
+  return (torch::lgamma(first) + torch::lgamma(second) - torch::lgamma(first + second))
+      .sum()
+      .item<double>();
+}
+
+std::vector<double> to_vector(const torch::Tensor& values) {
+  const torch::Tensor plain = values.to(torch::kCPU, kFloat64).contiguous();
+  return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
+}
+
+/// The pseudo-counts as a list, for weighing moves one after another.
+class Weights {
+ public:
+  Weights(const FactorPosterior& posterior, const FactorHyperprior& hyperprior)
+      : counts_(to_vector(posterior.counts)),
+        concentration_(hyperprior.concentration),
+        empty_(hyperprior.count.item<double>()),
+        evidence_(weights_evidence(counts_, concentration_)) {}
+
+  double empty() const { return empty_; }
+  double images(int64_t component) const { return at(component) - empty_; }
+  /// What the evidence gains if two components get these pseudo-counts.
+  double gain(int64_t one, double one_count, int64_t other, double other_count) const {
+    return changed(one, one_count, other, other_count).evidence_ - evidence_;
+  }
+  void change(int64_t one, double one_count, int64_t other, double other_count) {
+    *this = changed(one, one_count, other, other_count);
+  }
+
+ private:
+  double at(int64_t component) const { return counts_[static_cast<size_t>(component)]; }
+  Weights changed(int64_t one, double one_count, int64_t other, double other_count) const {
+    Weights result = *this;
+    result.counts_[static_cast<size_t>(one)] = one_count;
+    result.counts_[static_cast<size_t>(other)] = other_count;
+    result.evidence_ = weights_evidence(result.counts_, concentration_);
+    return result;
+  }
+
+  std::vector<double> counts_;
+  torch::Tensor concentration_;
+  double empty_, evidence_;
+};
+
+/// A possible move of two components, and its gain without that of the weights.
+struct Candidate {
+  int64_t one, other;
+  double gain;
+};
+
+void set_row(FactorPosterior& posterior, int64_t to, const FactorPosterior& source, int64_t from) {
+  const NamedTensors target = posterior.tensors(), origin = source.tensors();
+  for (size_t i = 0; i < target.size(); ++i) target[i].second[to].copy_(origin[i].second[from]);
+}
+
+/// A posterior of one row per hyperprior: an empty component.
+FactorPosterior empty_component(const FactorPosterior& like, const FactorHyperprior& hyperprior) {
+  const int64_t dimensions = like.components.alpha.size(1);
+  const auto row = [&](const torch::Tensor& value) {
+    return value.expand({1, dimensions}).clone();
+  };
+  const auto& [m, s, a, b] = hyperprior.components;
+  return FactorPosterior::from_mean({row(m), row(s), row(a), row(b)}, hyperprior.count.expand({1}));
+}
+
+/// The best partner of every living component, by the log-normalisers alone.
+std::vector<Candidate> merge_candidates(const FactorPosterior& posterior, const Weights& weights,
+                                        const FactorHyperprior& hyperprior) {
+  const int64_t components = posterior.counts.size(0);
+  const int64_t dimensions = posterior.components.alpha.size(1);
+  const NaturalNormalGamma &all = posterior.components,
+                           base = empty_component(posterior, hyperprior).components;
+  const torch::Tensor own = log_normalisers(posterior);
+  const torch::Tensor dead = (posterior.counts - hyperprior.count).lt(fewest_images);
+  const double nothing = empty_log_normaliser(hyperprior, dimensions);
+  std::vector<double> gains, partners;
+  const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 22) / (components * dimensions));
+  for (int64_t begin = 0; begin < components; begin += rows) {
+    const int64_t count = std::min(rows, components - begin);
+    // Natural parameters of a row with every other, [rows, K, D]; the hyperprior counts once.
+    const auto sum = [&](const torch::Tensor& numbers, const torch::Tensor& of_hyperprior) {
+      return numbers.narrow(0, begin, count).unsqueeze(1) + (numbers - of_hyperprior);
+    };
+    torch::Tensor gain =
+        log_normaliser({sum(all.log_alpha, base.log_alpha), sum(all.alpha, base.alpha),
+                        sum(all.alpha_mu, base.alpha_mu), sum(all.alpha_mu2, base.alpha_mu2)})
+            .sum(2) +
+        nothing - own.narrow(0, begin, count).unsqueeze(1) - own;
+    gain.masked_fill_(dead, -std::numeric_limits<double>::infinity());
+    gain.narrow(1, begin, count).diagonal().fill_(-std::numeric_limits<double>::infinity());
+    const auto [best, partner] = gain.max(1);
+    for (const double value : to_vector(best)) gains.push_back(value);
+    for (const double value : to_vector(partner)) partners.push_back(value);
+  }
+  std::vector<Candidate> candidates;
+  for (int64_t k = 0; k < components; ++k) {
+    const auto at = static_cast<size_t>(k);
+    if (weights.images(k) >= fewest_images && std::isfinite(gains[at]))
+      candidates.push_back({k, static_cast<int64_t>(partners[at]), gains[at]});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  return candidates;
+}
+
+/// The candidates of which no two share a component, in their order.
+std::vector<Candidate> disjoint(const std::vector<Candidate>& candidates, int64_t components) {
+  std::vector<bool> taken(static_cast<size_t>(components), false);
+  std::vector<Candidate> chosen;
+  for (const Candidate& candidate : candidates) {
+    const auto one = static_cast<size_t>(candidate.one),
+               other = static_cast<size_t>(candidate.other);
+    if (taken[one] || taken[other]) continue;
+    taken[one] = taken[other] = true;
+    chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+/// What the entropy of the responsibilities loses if the pairs merge, one number per pair.
+std::vector<double> entropy_changes(const FactorPosterior& posterior, const FactorData& data,
+                                    const std::vector<Candidate>& pairs) {
+  std::vector<int64_t> ones, others;
+  for (const Candidate& pair : pairs) {
+    ones.push_back(pair.one);
+    others.push_back(pair.other);
+  }
+  const auto index = [&](const std::vector<int64_t>& list) {
+    return torch::tensor(list, kInt64).to(posterior.counts.device());
+  };
+  const torch::Tensor first = index(ones), second = index(others);
+  torch::Tensor change = torch::zeros({first.size(0)}, posterior.counts.options());
+  for_slices(data, posterior.counts.size(0), [&](const FactorData& part) {
+    const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
+    const torch::Tensor one = gamma.index_select(1, first), other = gamma.index_select(1, second);
+    const torch::Tensor sum = one + other;
+    change += (torch::xlogy(one, one) + torch::xlogy(other, other) - torch::xlogy(sum, sum)).sum(0);
+  });
+  return to_vector(data.scale * change);
+}
+
+int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& data,
+              const FactorHyperprior& hyperprior) {
+  const int64_t components = posterior.counts.size(0);
+  std::vector<Candidate> pairs =
+      disjoint(merge_candidates(posterior, weights, hyperprior), components);
+  // The entropy can only fall, and the weights gain a few nats at most.
+  std::erase_if(pairs, [](const Candidate& pair) { return pair.gain < -most_weights_gain; });
+  if (pairs.empty()) return 0;
+  const std::vector<double> entropy = entropy_changes(posterior, data, pairs);
+  const FactorPosterior empty = empty_component(posterior, hyperprior);
+  int64_t merged = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto [one, other, gain] = pairs[i];
+    const double count = weights.images(one) + weights.images(other) + weights.empty();
+    const double weights_gain = weights.gain(one, weights.empty(), other, count);
+    if (gain + entropy[i] + weights_gain < least_gain) continue;
+    weights.change(one, weights.empty(), other, count);
+    const NamedTensors all = posterior.tensors(), base = empty.tensors();
+    for (size_t t = 0; t < all.size(); ++t) {
+      all[t].second[other] += all[t].second[one] - base[t].second[0];
+      all[t].second[one].copy_(base[t].second[0]);
+    }
+    ++merged;
+  }
+  return merged;
+}
+
+/// Every component as two, which share its responsibilities; `gain` is without the weights, [K].
+struct Halves {
+  FactorPosterior first, second;
+  torch::Tensor gain;
+};
+
+/// For every component, the direction in which its images vary most in units of its standard
+/// deviation, as a step in z of one standard deviation along it, [K, D]: power iteration.
+torch::Tensor widest_directions(const Key& key, const FactorPosterior& posterior,
+                                const FactorData& data) {
+  const NormalGamma mean = posterior.mean();
+  const torch::Tensor precision = (mean.a / mean.b).sqrt();  // [K, D]
+  const auto unit = [](const torch::Tensor& v) {
+    return v / v.norm(2, 1, /*keepdim=*/true).clamp_min(1e-300);
+  };
+  torch::Tensor direction = unit(standard_normal(key, mean.m.sizes(), mean.m.options()));
+  torch::Tensor spread;
+  for (int i = 0; i < power_iterations; ++i) {
+    const torch::Tensor scaled = precision * direction;
+    const torch::Tensor offset = (scaled * mean.m).sum(1);  // [K]
+    torch::Tensor next = torch::zeros_like(direction);
+    torch::Tensor squares = torch::zeros_like(posterior.counts), counts = squares.clone();
+    for_slices(data, posterior.counts.size(0), [&](const FactorData& part) {
+      const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
+      const torch::Tensor along = part.block.mean.matmul(scaled.t()) - offset;  // [n, K]
+      const torch::Tensor weighted = gamma * along;
+      next += weighted.t().matmul(part.block.mean) - weighted.sum(0).unsqueeze(1) * mean.m;
+      squares += (weighted * along).sum(0);
+      counts += gamma.sum(0);
+    });
+    spread = (squares / counts.clamp_min(1e-12)).sqrt();
+    direction = unit(precision * next);
+  }
+  return spread.unsqueeze(1) * direction / precision;
+}
+
+Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorData& data,
+                 const FactorHyperprior& hyperprior) {
+  const torch::Tensor step = widest_directions(key, posterior, data);
+  NormalGamma mean = posterior.mean();
+  const auto at = [&](const torch::Tensor& m) {
+    return FactorPosterior::from_mean({m, mean.s, mean.a, mean.b}, posterior.counts);
+  };
+  Halves halves{at(mean.m + step), at(mean.m - step), {}};
+  torch::Tensor entropy;
+  for (int i = 0; i < local_updates; ++i) {
+    const auto zero_sums = [&] {
+      return FactorStatistics{torch::zeros_like(posterior.counts), torch::zeros_like(mean.m),
+                              torch::zeros_like(mean.m)};
+    };
+    FactorStatistics first = zero_sums(), second = zero_sums();
+    entropy = torch::zeros_like(posterior.counts);
+    const NormalGamma one = halves.first.mean(), other = halves.second.mean();
+    const torch::Tensor weights =
+        torch::digamma(halves.first.counts) - torch::digamma(halves.second.counts);
+    for_slices(data, posterior.counts.size(0), [&](const FactorData& part) {
+      const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
+      const torch::Tensor share = torch::sigmoid(expected_log_normal(part.block, one) -
+                                                 expected_log_normal(part.block, other) + weights);
+      const torch::Tensor rest = 1.0 - share;
+      entropy -= (gamma * (torch::xlogy(share, share) + torch::xlogy(rest, rest))).sum(0);
+      const auto add = [&](FactorStatistics& sums, const torch::Tensor& responsibilities) {
+        const FactorStatistics own = statistics(part.block, responsibilities);
+        sums.counts += own.counts;
+        sums.first += own.first;
+        sums.second += own.second;
+      };
+      add(first, gamma * share);
+      add(second, gamma * rest);
+    });
+    halves.first = conjugate_posterior(first, data.scale, hyperprior);
+    halves.second = conjugate_posterior(second, data.scale, hyperprior);
+  }
+  halves.gain = log_normalisers(halves.first) + log_normalisers(halves.second) -
+                log_normalisers(posterior) - empty_log_normaliser(hyperprior, mean.m.size(1)) +
+                data.scale * entropy;
+  return halves;
+}
+
+int64_t split(const Key& key, FactorPosterior& posterior, Weights& weights, const FactorData& data,
+              const FactorHyperprior& hyperprior) {
+  const int64_t components = posterior.counts.size(0);
+  std::vector<int64_t> room;
+  for (int64_t k = 0; k < components; ++k)
+    if (weights.images(k) < fewest_images) room.push_back(k);
+  if (room.empty()) return 0;
+  const Halves halves = halves_of(key, posterior, data, hyperprior);
+  const std::vector<double> gain = to_vector(halves.gain), first = to_vector(halves.first.counts),
+                            second = to_vector(halves.second.counts);
+  std::vector<Candidate> candidates;
+  for (int64_t k = 0; k < components; ++k)
+    if (weights.images(k) >= 2.0 * fewest_images)
+      candidates.push_back({k, 0, gain[static_cast<size_t>(k)]});
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  int64_t done = 0;
+  for (const Candidate& candidate : candidates) {
+    if (done == static_cast<int64_t>(room.size())) break;
+    const int64_t k = candidate.one, free = room[static_cast<size_t>(done)];
+    const double one = first[static_cast<size_t>(k)], other = second[static_cast<size_t>(k)];
+    if (candidate.gain + weights.gain(k, one, free, other) < least_gain) continue;
+    weights.change(k, one, free, other);
+    set_row(posterior, k, halves.first, k);
+    set_row(posterior, free, halves.second, k);
+    ++done;
+  }
+  return done;
+}
+
+}  // namespace
+
+Moves merge_and_split(const Key& key, FactorPosterior& posterior, const FactorData& data,
+                      const FactorHyperprior& hyperprior) {
+  torch::NoGradGuard no_gradient;
+  if (posterior.counts.size(0) < 2) return {};
+  FactorPosterior changed = posterior;
+  changed.components = {posterior.components.log_alpha.clone(), posterior.components.alpha.clone(),
+                        posterior.components.alpha_mu.clone(),
+                        posterior.components.alpha_mu2.clone()};
+  changed.counts = posterior.counts.clone();
+  const auto update = [&] {
+    if (changed.concentration.defined()) sort_components(changed);
+    exact_update(changed, data, hyperprior);
+    return Weights(changed, hyperprior);
+  };
+  Weights weights(changed, hyperprior);
+  Moves moves;
+  moves.merged = merge(changed, weights, data, hyperprior);
+  if (moves.merged > 0) weights = update();
+  moves.split = split(key, changed, weights, data, hyperprior);
+  if (moves.split > 0) update();
+  if (moves.merged + moves.split == 0) return {};
+  // The moves were weighed one by one, with the responsibilities of all others fixed.
+  if (factor_bound(changed, data, hyperprior) < factor_bound(posterior, data, hyperprior))
+    return {};
+  posterior.assign(changed);
+  return moves;
+}
+
+void sort_components(FactorPosterior& posterior) {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor order = posterior.counts.argsort(0, /*descending=*/true);
+  for (const auto& [name, tensor] : posterior.tensors())
+    tensor.copy_(tensor.index_select(0, order));
+}
+
+}  // namespace facet
