@@ -5,6 +5,7 @@
 #include "facet/core/torch.h"
 #include "facet/train/consistency.h"
 #include "facet/train/metrics.h"
+#include "facet/train/refit.h"
 
 namespace facet {
 
@@ -58,7 +59,9 @@ void Learner::use_kernels() {
 void Learner::step(Phase phase, int64_t step) {
   if (phase == Phase::initialise) encoded_.blocks();
   if (phase == Phase::joint && step == 0) model_->strategy().begin_joint(*model_);
-  if (phase == Phase::joint) maintain_prior(step);
+  if (phase == Phase::joint &&
+      maintain_prior(*model_, encoded_, labels_, config_.train, key_, step) && average_)
+    average_->start_prior();
   const StepPlan& plan = plans_.next(phase, step);
   if (phase != Phase::initialise) batches_.upload(plan.images);
   if (plan.labelled.defined()) labels_.labelled_batches->upload(plan.labelled);
@@ -228,37 +231,8 @@ void Learner::swap_average() {
   model_->strategy().refresh(*model_);
 }
 
-void Learner::maintain_prior(int64_t step) {
-  const JointOptions& joint = config_.train.joint;
-  if (step <= joint.freeze_prior_steps) return;
-  const bool learn = config_.train.hyperprior_every > 0;
-  if (learn && step % config_.train.hyperprior_every == 0)
-    model_->strategy().learn_hyperpriors(*model_);
-  if (joint.refit_every == 0 || step % joint.refit_every != 0) return;
-  refit({.learn_hyperprior = learn,
-         .merge_and_split = joint.merge_and_split && 4 * step <= 3 * joint.steps},
-        step);
-  if (average_) average_->start_prior();
-}
-
-void Learner::refit(const Refit& refit, int64_t step) {
-  PriorStrategy& prior = model_->strategy();
-  if (!prior.bayesian()) return;
-  const JointOptions& joint = config_.train.joint;
-  const Key key = key_.fold(phase_name(Phase::joint)).fold(static_cast<uint64_t>(step));
-  Refit complete = refit;
-  complete.supervised = labels_.any_known() && joint.label_weight.at(step, joint.steps) > 0;
-  encoded_.renew(key.fold("encodings"));
-  prior.refit(*model_, encoded_.data(), complete, key.fold("moves"));
-  encoded_.clear();
-}
-
 void Learner::finish_prior() {
-  constexpr int64_t last_passes = 3;
-  const JointOptions& joint = config_.train.joint;
-  if (joint.refit_every > 0 && joint.steps > joint.freeze_prior_steps)
-    refit({.passes = last_passes, .learn_hyperprior = config_.train.hyperprior_every > 0},
-          joint.steps);
+  facet::finish_prior(*model_, encoded_, labels_, config_.train, key_);
 }
 
 void Learner::clear_encodings() {

@@ -45,8 +45,7 @@ class Learner {
   void place_components();
   /// Frees the encodings of phase 2.
   void clear_encodings();
-  /// Exact updates of the prior after the last step, for the model as it is then; nothing where the
-  /// config has none.
+  /// The exact updates of the prior after the last step (train/refit.h).
   void finish_prior();
 
   /// The name of a tensor of the last step with a NaN or an infinity; nothing if all are finite.
@@ -77,9 +76,6 @@ class Learner {
                            const torch::Tensor& labels, bool supervised);
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
   NaturalGradient natural_gradient() const;
-  /// What is due of exact updates and learned hyperpriors before a joint step.
-  void maintain_prior(int64_t step);
-  void refit(const Refit& refit, int64_t step);
   /// The images of a step, in the likelihood's units.
   torch::Tensor drawn_images(const Batches& batches, const torch::Tensor& chosen,
                              const torch::Tensor& step) const;
