@@ -7,8 +7,8 @@
 
 #include "facet/core/file.h"
 #include "facet/data/image_file.h"
-#include "tests/files.h"
 #include "tests/jpeg.h"
+#include "tests/message_of.h"
 #include "tests/pictures.h"
 #include "tests/png.h"
 #include "tests/temporary_folder.h"
@@ -326,7 +326,7 @@ TEST(ImageRead, StrangeTagsAreNoDamage) {
 TEST(ImageRead, NumbersThatAreNoColoursAreRefused) {
   const auto refusal = [](VipsImage* picture) {
     const std::string bytes = file_bytes(picture, ".tif");
-    return message([&] { decode(bytes); });
+    return message_of([&] { decode(bytes); });
   };
   const Image grey = gradient(1, 6, 5);
   EXPECT_NE(refusal(changed(vips_cast_float, vips_picture(grey)))
