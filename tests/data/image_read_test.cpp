@@ -118,6 +118,12 @@ TEST(ImageRead, SixteenBitsAreRoundedToEight) {
   const Image grey = decode(make_png({.bit_depth = 16}, 3, {{0, 0, 0x0a, 0xd2, 0xff, 0xff}}));
   EXPECT_EQ(grey.channels, 1);
   EXPECT_EQ(grey.pixels, (Bytes{0, 11, 255}));  // 0x0ad2 / 257 is 10.8
+  Bytes row, values;                            // v in 8 bits is 257 v in 16, both bytes the same
+  for (int v = 0; v < 256; ++v) {
+    row.insert(row.end(), 2, static_cast<uint8_t>(v));
+    values.push_back(static_cast<uint8_t>(v));
+  }
+  EXPECT_EQ(decode(make_png({.bit_depth = 16}, 256, {row})).pixels, values);
   const PngKind with_alpha{.color_type = PNG_COLOR_TYPE_RGB_ALPHA, .bit_depth = 16};
   const Image colors = decode(make_png(
       with_alpha, 2, {{0x0a, 0xd2, 20, 0, 30, 0, 0xff, 0xff, 0x0a, 0xd2, 20, 0, 30, 0, 0, 0}}));
