@@ -39,7 +39,6 @@ class Buffer {
 
   Scalar* get() const { return reinterpret_cast<Scalar*>(base_ + guard); }
   operator Scalar*() const { return get(); }
-  size_t size() const { return count_; }
   void set(const std::vector<Scalar>& values) {
     require(cudaMemcpy(get(), values.data(), bytes(), cudaMemcpyHostToDevice), "copy to the GPU");
   }

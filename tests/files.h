@@ -1,24 +1,11 @@
-// Shared by the tests of files: the message of an error, and bytes of gzip and idx files.
+// Bytes of gzip and idx files, for the tests of their readers.
 #pragma once
 
 #include <string>
 #include <vector>
 #include <zlib.h>
 
-#include "facet/core/error.h"
-
 namespace facet {
-
-/// The message of the Error that `action` throws, or "no error".
-template <class Action>
-std::string message(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 inline std::string gzip(const std::string& plain) {
   z_stream stream{};

@@ -9,7 +9,7 @@
 namespace facet::lab {
 
 /// How numbers are stored; the value is the size in bytes.
-enum class Storage { bf16 = 2, float32 = 4, float64 = 8 };
+enum class Storage { bf16 = 2, float32 = 4 };
 constexpr size_t bytes_of(Storage storage) { return static_cast<size_t>(storage); }
 
 /// Numbers on the GPU, packed.

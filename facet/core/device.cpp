@@ -15,7 +15,7 @@ c10::Device choose_device(const std::string& text) {
                  .object = text,
                  .found = "no usable GPU",
                  .expected = "an NVIDIA GPU, and a build with CUDA",
-                 .cause = "--device cpu works everywhere"});
+                 .cause = "the device 'cpu' works everywhere"});
   return available ? gpu : torch::Device(torch::kCPU);
 }
 

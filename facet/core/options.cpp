@@ -345,7 +345,7 @@ Json parse_config(const std::string& text, const std::string& object) {
 }
 
 void apply_setting(Json& config, const std::string& setting) {
-  const Attempt applying{"applying --set", setting};
+  const Attempt applying{"applying a setting", setting};
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) applying.fail("no key before a '='", "key=value");
   const std::string key = setting.substr(0, equals), text = setting.substr(equals + 1);

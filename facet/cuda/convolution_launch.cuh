@@ -268,7 +268,6 @@ WeightProblem weight_problem(const ConvolutionSizes& sizes, const View& x, const
   problem.kernel = sizes.kernel;
   problem.stride = sizes.stride;
   problem.padding = sizes.padding;
-  problem.width_out = sizes.width_out;
   problem.workspace = workspace;
   problem.by_channels = Divider(sizes.channels_in);
   problem.by_image = Divider(sizes.height_out * sizes.width_out);

@@ -15,7 +15,6 @@ struct WeightProblem {
   bool vector_x, vector_gradient;
   int rows, columns;  ///< channels_out; taps * channels_in
   int pixels, channels_in, source_height, source_width, kernel, stride, padding;
-  int width_out;
   SplitSum split_sum;
   Workspace workspace;
   Divider by_channels, by_image, by_width, by_splits;

@@ -257,7 +257,7 @@ std::vector<int64_t> rows_of_files(const Table& table, size_t key, const fs::pat
          .found = fmt::format("row {} for '{}', which matches no file", orphan - used.begin() + 1,
                               table.rows[static_cast<size_t>(orphan - used.begin())][key]),
          .expected = "rows only for images in the folder",
-         .cause = "does the first column, or --key-column, hold the file names?"});
+         .cause = "does the first column, or the key column, hold the file names?"});
   return rows;
 }
 

@@ -21,10 +21,8 @@ constexpr const char* format_name = "facet-pack-1";
 std::vector<Property> parse_properties(const std::string& text, const std::string& object) {
   const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto fail = [&] {
-    throw Error({.doing = "reading a pack",
-                 .object = object,
-                 .found = "property names that cannot be read",
-                 .expected = "a list of names with their values in the metadata"});
+    Attempt{"reading a pack", object}.fail("property names that cannot be read",
+                                           "a list of names with their values in the metadata");
   };
   std::vector<Property> properties;
   if (!json.is_array()) fail();
@@ -87,11 +85,7 @@ torch::Tensor Pack::indices(const std::vector<Split>& splits) const {
 
 void Pack::validate(const std::string& object) const {
   const auto fail = [&](const std::string& found, const std::string& expected) {
-    throw Error({.doing = "checking a pack",
-                 .object = object,
-                 .found = found,
-                 .expected = expected,
-                 .cause = "was it written by another program?"});
+    Attempt{"checking a pack", object}.fail(found, expected, "was it written by another program?");
   };
   const int64_t channels = images.size(1);
   if (count() == 0) fail("no image", "at least one");

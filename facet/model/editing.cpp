@@ -13,16 +13,14 @@ namespace facet {
 namespace {
 
 void require_changes(const FactorialMixture& prior, const std::vector<int64_t>& changes) {
-  const auto fail = [](const std::string& found, const std::string& expected) {
-    throw Error({.doing = "editing latent vectors", .found = found, .expected = expected});
-  };
+  const Attempt editing{"editing latent vectors"};
   if (changes.size() != prior.size())
-    fail(fmt::format("{} components", changes.size()),
-         fmt::format("{}, one per factor", prior.size()));
+    editing.fail(fmt::format("{} components", changes.size()),
+                 fmt::format("{}, one per factor", prior.size()));
   for (size_t i = 0; i < prior.size(); ++i)
     if (changes[i] >= prior.factors[i].components)
-      fail(fmt::format("component {} of factor '{}'", changes[i], prior.factors[i].name),
-           fmt::format("0 to {}", prior.factors[i].components - 1));
+      editing.fail(fmt::format("component {} of factor '{}'", changes[i], prior.factors[i].name),
+                   fmt::format("0 to {}", prior.factors[i].components - 1));
 }
 
 torch::Tensor move_block(const BlockEncoding& block, const FactorPosterior& posterior,

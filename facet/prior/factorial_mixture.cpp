@@ -167,8 +167,7 @@ FactorialMixture::FactorialMixture(std::vector<FactorOptions> options, const Hyp
     : factors(std::move(options)) {
   const auto fail = [](const std::string& object, const std::string& found,
                        const std::string& expected) {
-    throw Error(
-        {.doing = "building the prior", .object = object, .found = found, .expected = expected});
+    Attempt{"building the prior", object}.fail(found, expected);
   };
   if (factors.empty()) fail("model.factors", "no factor", "at least one");
   std::set<std::string> names;

@@ -398,7 +398,7 @@ TEST_F(BadInput, ArgumentsThatCannotBe) {
 TEST_F(BadInput, CudaWithoutACard) {
   if (cuda::available()) GTEST_SKIP() << "there is a GPU";
   expect_refusal({"train", "config.json", "--out", "fresh", "--device", "cuda"},
-                 {"no usable GPU", "--device cpu"});
+                 {"no usable GPU", "the device 'cpu'"});
   expect_refusal({"eval", "run", "--device", "cuda"}, {"no usable GPU"});
 }
 

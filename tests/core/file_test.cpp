@@ -8,6 +8,7 @@
 
 #include "facet/core/error.h"
 #include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -76,7 +77,7 @@ TEST_F(AtomicFileTest, AFullDiskIsAnErrorThatKeepsTheOldFile) {
   std::string found;
   {
     const FullDisk full(1000);
-    found = message([&] { write_text(path_, std::string(5000, 'x'), "saving the model"); });
+    found = message_of([&] { write_text(path_, std::string(5000, 'x'), "saving the model"); });
   }
   EXPECT_NE(found.find("saving the model '" + path_.string()), std::string::npos) << found;
   EXPECT_NE(found.find("disk full"), std::string::npos) << found;
@@ -85,7 +86,7 @@ TEST_F(AtomicFileTest, AFullDiskIsAnErrorThatKeepsTheOldFile) {
 }
 
 TEST_F(AtomicFileTest, AMissingFolderIsAnErrorThatAsksForIt) {
-  const std::string found = message([&] { write_text(folder_ / "no/file", "x", "saving"); });
+  const std::string found = message_of([&] { write_text(folder_ / "no/file", "x", "saving"); });
   EXPECT_NE(found.find("does the folder exist?"), std::string::npos) << found;
 }
 
@@ -97,9 +98,9 @@ TEST_F(AtomicFileTest, AFolderAtThePathIsAnErrorAndStays) {
 }
 
 TEST_F(File, ReadingSomethingThatIsNotAFileIsAnErrorThatSaysSo) {
-  EXPECT_NE(message([&] { read_text(path_, "reading"); }).find("no readable file"),
+  EXPECT_NE(message_of([&] { read_text(path_, "reading"); }).find("no readable file"),
             std::string::npos);
-  EXPECT_NE(message([&] { read_text(folder_.path(), "reading"); }).find("a folder"),
+  EXPECT_NE(message_of([&] { read_text(folder_.path(), "reading"); }).find("a folder"),
             std::string::npos);
   EXPECT_THROW(MappedFile(path_, "reading"), Error);
   EXPECT_THROW(MappedFile(folder_.path(), "reading"), Error);

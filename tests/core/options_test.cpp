@@ -7,7 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/json.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -63,7 +63,7 @@ void expect_parts(const std::string& message, const std::vector<std::string>& pa
 /// The message contains every part.
 void expect_refusal(const std::string& text, const std::vector<std::string>& parts) {
   SCOPED_TRACE(text);
-  expect_parts(message([&] { read(text); }), parts);
+  expect_parts(message_of([&] { read(text); }), parts);
 }
 
 TEST(ReadOptions, AbsentKeysKeepTheirDefaults) {
@@ -194,7 +194,7 @@ TEST(ReadOptions, NumbersThatAreNotFiniteAreErrorsHoweverTheyAreSpelled) {
     Json config = Json::object();
     apply_setting(config, fmt::format("weight={}", spelled));
     Bicycle bicycle;
-    expect_parts(message([&] { read_options(bicycle, config, "bike.json"); }),
+    expect_parts(message_of([&] { read_options(bicycle, config, "bike.json"); }),
                  {"'weight'", spelled, "a number"});
   }
   struct Anything {
@@ -209,11 +209,11 @@ TEST(ReadOptions, NumbersThatAreNotFiniteAreErrorsHoweverTheyAreSpelled) {
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
         -std::numeric_limits<double>::infinity()}) {
     Anything anything;
-    expect_parts(message([&] {
+    expect_parts(message_of([&] {
                    read_options(anything, Json{{"value", value}}, "made");
                  }),
                  {"'value'", fmt::format("found {}", value), "a finite number"});
-    expect_parts(message([&] {
+    expect_parts(message_of([&] {
                    read_options(anything, Json{{"whole", value}}, "made");
                  }),
                  {"'whole'", fmt::format("found {}", value), "a whole number"});
@@ -223,7 +223,7 @@ TEST(ReadOptions, NumbersThatAreNotFiniteAreErrorsHoweverTheyAreSpelled) {
 TEST(ReadOptions, LongValuesAreCutBetweenCharacters) {
   std::string long_text;
   for (int i = 0; i < 50; ++i) long_text += "ä";
-  const std::string found = message([&] { read("{\"gears\": \"" + long_text + "\"}"); });
+  const std::string found = message_of([&] { read("{\"gears\": \"" + long_text + "\"}"); });
   EXPECT_NE(found.find("ä..."), std::string::npos) << found;
   EXPECT_NO_THROW(Json(found).dump()) << "is UTF-8";
 }
@@ -279,7 +279,9 @@ TEST(NestedLists, AreRead) {
 }
 
 TEST(NestedLists, ErrorsNameEveryIndex) {
-  const auto refusal = [](const std::string& text) { return message([&] { read_street(text); }); };
+  const auto refusal = [](const std::string& text) {
+    return message_of([&] { read_street(text); });
+  };
   expect_parts(refusal(R"({"sheds": [{}, {"bicycles": [{}, {"wheels": [{}, {"spoke": 20}]}]}]})"),
                {"'sheds.1.bicycles.1.wheels.1.spoke'", "did you mean 'spokes'?"});
   expect_parts(refusal(R"({"sheds": [{"bicycles": [{"wheels": []}], "dors": 2}]})"),
@@ -316,7 +318,7 @@ TEST(NestedLists, SettingsReachThem) {
 
 TEST(ParseConfig, BrokenJsonNamesTheLine) {
   const auto broken = [](const std::string& text) {
-    return message([&] { parse_config(text, "bike.json"); });
+    return message_of([&] { parse_config(text, "bike.json"); });
   };
   EXPECT_NE(broken("{\n\"gears\": 3,\n\"weight\" 4\n}").find("line 3"), std::string::npos);
   EXPECT_NE(broken("{\n\"gears\": 3").find("line 2"), std::string::npos);
@@ -338,7 +340,9 @@ TEST(ParseConfig, EveryTruncationIsAnError) {
 TEST(ParseConfigDeathTest, DeepNestingIsAnErrorNotACrash) {
   const size_t depth = 300000;
   const std::string text = "{\"gears\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
-  const auto exit_status = [&] { std::_Exit(message([&] { read(text); }) == "no error" ? 1 : 0); };
+  const auto exit_status = [&] {
+    std::_Exit(message_of([&] { read(text); }) == "no error" ? 1 : 0);
+  };
   EXPECT_EXIT(exit_status(), testing::ExitedWithCode(0), "");
 }
 
@@ -372,7 +376,7 @@ TEST(ApplySetting, BadSettingsAreErrorsThatQuoteThem) {
        {"gears", "=5", "spare..rim=wood", ".gears=1", "spare.=1", "wheels.2.spokes=30",
         "wheels.first.spokes=30", "wheels.-1.spokes=30", "gears.high=1"}) {
     Json config = parse_config(R"({"gears": 3, "wheels": [{}, {}]})", "bike.json");
-    const std::string found = message([&] { apply_setting(config, setting); });
+    const std::string found = message_of([&] { apply_setting(config, setting); });
     EXPECT_NE(found.find(setting), std::string::npos) << found;
   }
 }
@@ -381,7 +385,7 @@ TEST(ApplySetting, UnknownKeysAreFoundByReading) {
   Json config = Json::object();
   apply_setting(config, "spare.spokse=20");
   Bicycle bicycle;
-  const std::string found = message([&] { read_options(bicycle, config, "bike.json"); });
+  const std::string found = message_of([&] { read_options(bicycle, config, "bike.json"); });
   EXPECT_NE(found.find("'spare.spokse'"), std::string::npos) << found;
   EXPECT_NE(found.find("did you mean 'spokes'?"), std::string::npos) << found;
 }

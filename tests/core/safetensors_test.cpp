@@ -10,7 +10,7 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -35,7 +35,7 @@ class Safetensors : public testing::Test {
     return read_safetensors(path_, "reading");
   }
   std::string message(const std::string& bytes) {
-    return facet::message([&] { read(bytes); });
+    return message_of([&] { read(bytes); });
   }
   /// The error of a file with this one header entry and 8 bytes of data.
   std::string entry_message(const std::string& entry) {
@@ -267,12 +267,7 @@ TEST_F(Safetensors, GetChecksTypeAndShape) {
   const TensorFile file = read_safetensors(path_, "reading");
   EXPECT_EQ(file.get("weights", kFloat32, {-1, 3}, "f").numel(), 6);
   const auto refusal = [&](const char* name, torch::ScalarType type, torch::IntArrayRef shape) {
-    try {
-      file.get(name, type, shape, "my file");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return message_of([&] { file.get(name, type, shape, "my file"); });
   };
   EXPECT_NE(refusal("weight", kFloat32, {2, 3}).find("no such tensor"), std::string::npos);
   EXPECT_NE(refusal("weights", kFloat64, {2, 3}).find("F32 [2, 3], expected F64 [2, 3]"),

@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -31,14 +32,9 @@ class Csv : public testing::Test {
   }
 
   void expect_message(const std::string& text, const std::string& part) {
-    try {
-      read(text);
-      ADD_FAILURE() << "no error, expected one with: " << part;
-    } catch (const Error& error) {
-      const std::string message = error.what();
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    }
+    const std::string message = message_of([&] { read(text); });
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 
   TemporaryFolder folder_;

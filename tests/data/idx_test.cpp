@@ -9,6 +9,7 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -22,7 +23,7 @@ class Idx : public testing::Test {
   }
 
   std::string message(const std::string& bytes) {
-    return facet::message([&] { read(bytes); });
+    return message_of([&] { read(bytes); });
   }
 
   void expect_message(const std::string& bytes, const std::string& part) {

@@ -11,6 +11,7 @@
 #include "facet/data/image_file.h"
 #include "tests/files.h"
 #include "tests/jpeg.h"
+#include "tests/message_of.h"
 #include "tests/pictures.h"
 #include "tests/png.h"
 #include "tests/temporary_folder.h"
@@ -20,7 +21,7 @@ namespace facet {
 namespace {
 
 std::string refusal(const std::string& bytes, const ImageLimits& limits = {}) {
-  return message([&] { decode_image(bytes, "folder/picture", limits); });
+  return message_of([&] { decode_image(bytes, "folder/picture", limits); });
 }
 
 void expect_refusal(const std::string& bytes, const std::string& part,
@@ -121,7 +122,7 @@ TEST(ImageDamage, APhotoCutBelowWhatIsShownIsAnErrorToo) {
     write_text(folder / "a",
                bytes.substr(0, static_cast<size_t>(part * static_cast<double>(bytes.size()))),
                "test");
-    EXPECT_NE(message([&] { read_image(folder / "a", 8, 8); }).find((folder / "a").string()),
+    EXPECT_NE(message_of([&] { read_image(folder / "a", 8, 8); }).find((folder / "a").string()),
               std::string::npos);
   }
 }
@@ -200,8 +201,9 @@ TEST(ImageDamage, NoFileReachesALoaderThatRunsCodeOrOpensFiles) {
         std::string("#?RADIANCE\n"), std::string("\xb6\xa6\xf2\x08 and so on")}) {
     expect_refusal(bytes, "a file of another kind");
     write_text(folder / "a.png", bytes, "test");
-    EXPECT_NE(message([&] { read_image(folder / "a.png", 4, 4); }).find("a file of another kind"),
-              std::string::npos);
+    EXPECT_NE(
+        message_of([&] { read_image(folder / "a.png", 4, 4); }).find("a file of another kind"),
+        std::string::npos);
   }
   // Behind a beginning that is known only the one loader looks at it.
   expect_refusal("\x89PNG\r\n\x1a\n" + svg, "a whole PNG file");

@@ -7,8 +7,8 @@
 
 #include "facet/core/file.h"
 #include "facet/data/image_file.h"
-#include "tests/files.h"
 #include "tests/jpeg.h"
+#include "tests/message_of.h"
 #include "tests/pictures.h"
 #include "tests/png.h"
 #include "tests/temporary_folder.h"
@@ -118,6 +118,12 @@ TEST(ImageRead, SixteenBitsAreRoundedToEight) {
   const Image grey = decode(make_png({.bit_depth = 16}, 3, {{0, 0, 0x0a, 0xd2, 0xff, 0xff}}));
   EXPECT_EQ(grey.channels, 1);
   EXPECT_EQ(grey.pixels, (Bytes{0, 11, 255}));  // 0x0ad2 / 257 is 10.8
+  Bytes row, values;                            // v in 8 bits is 257 v in 16, both bytes the same
+  for (int v = 0; v < 256; ++v) {
+    row.insert(row.end(), 2, static_cast<uint8_t>(v));
+    values.push_back(static_cast<uint8_t>(v));
+  }
+  EXPECT_EQ(decode(make_png({.bit_depth = 16}, 256, {row})).pixels, values);
   const PngKind with_alpha{.color_type = PNG_COLOR_TYPE_RGB_ALPHA, .bit_depth = 16};
   const Image colors = decode(make_png(
       with_alpha, 2, {{0x0a, 0xd2, 20, 0, 30, 0, 0xff, 0xff, 0x0a, 0xd2, 20, 0, 30, 0, 0, 0}}));
@@ -326,7 +332,7 @@ TEST(ImageRead, StrangeTagsAreNoDamage) {
 TEST(ImageRead, NumbersThatAreNoColoursAreRefused) {
   const auto refusal = [](VipsImage* picture) {
     const std::string bytes = file_bytes(picture, ".tif");
-    return message([&] { decode(bytes); });
+    return message_of([&] { decode(bytes); });
   };
   const Image grey = gradient(1, 6, 5);
   EXPECT_NE(refusal(changed(vips_cast_float, vips_picture(grey)))

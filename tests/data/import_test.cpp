@@ -10,7 +10,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/data/portraits.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -78,14 +78,14 @@ TEST_F(ImportIdx, FilesOfFourDimensionsHaveChannels) {
 
 TEST_F(ImportIdx, DifferentNumbersOfLabelsAndImagesAreAnError) {
   const fs::path images = idx("a", {2, 1, 2}, "abcd"), labels = idx("al", {3}, "123");
-  const std::string found = message([&] { import_idx({{Split::train, images, labels}}, ""); });
+  const std::string found = message_of([&] { import_idx({{Split::train, images, labels}}, ""); });
   EXPECT_NE(found.find(labels.string()), std::string::npos) << found;
   EXPECT_NE(found.find("found shape [3], expected [2]"), std::string::npos) << found;
 }
 
 TEST_F(ImportIdx, PartsOfDifferentSizesAreAnErrorThatNamesTheFile) {
   const fs::path one = idx("a", {1, 2, 2}, "abcd"), other = idx("b", {1, 2, 3}, "abcdef");
-  const std::string found = message([&] {
+  const std::string found = message_of([&] {
     import_idx({{Split::train, one, {}}, {Split::test, other, {}}}, "");
   });
   EXPECT_NE(found.find("2x3"), std::string::npos) << found;
@@ -94,7 +94,7 @@ TEST_F(ImportIdx, PartsOfDifferentSizesAreAnErrorThatNamesTheFile) {
 
 TEST_F(ImportIdx, LabelsInsteadOfImagesAreAnError) {
   const fs::path labels = idx("al", {3}, "123");
-  EXPECT_NE(message([&] {
+  EXPECT_NE(message_of([&] {
               import_idx({{Split::train, labels, {}}}, "");
             }).find("file of labels"),
             std::string::npos);
@@ -114,7 +114,7 @@ TEST_F(ImportIdx, ATableDescribesTheImagesRowByRow) {
   EXPECT_EQ(numbers(pack.labels), (std::vector<int64_t>{1, 2, 0, 0, -1, 1}));
   EXPECT_EQ(numbers(pack.split), (std::vector<int64_t>{2, 0, 0}));
   write_text(folder_ / "t.csv", "shape\nsquare\nheart\n", "test");
-  EXPECT_NE(message([&] {
+  EXPECT_NE(message_of([&] {
               import_idx_with_table(images, folder_ / "t.csv", {});
             }).find("found 2 rows, expected 3"),
             std::string::npos);
@@ -131,7 +131,7 @@ class ImportFolder : public testing::Test {
     write_text(images_ / "notes.txt", "not an image", "test");
   }
   void SetUp() override {
-    if (message([&] { import_folder(images_, options_); }).find("without libvips") !=
+    if (message_of([&] { import_folder(images_, options_); }).find("without libvips") !=
         std::string::npos)
       GTEST_SKIP() << "this build reads no pictures";
   }
@@ -144,7 +144,7 @@ class ImportFolder : public testing::Test {
     return pack;
   }
   void expect_refusal(const std::string& table, const std::vector<std::string>& parts) {
-    const std::string found = message([&] { with_table(table); });
+    const std::string found = message_of([&] { with_table(table); });
     for (const std::string& part : parts)
       EXPECT_NE(found.find(part), std::string::npos) << found << "\n  " << part;
   }
@@ -254,7 +254,8 @@ TEST_F(ImportFolder, ResizeGivesAllImagesOneSize) {
 
 TEST_F(ImportFolder, GreyAndColourImagesCanOnlyBeMixedWithGrey) {
   write_png(images_ / "b.png", Image::filled(1, 4, 4, 77));
-  EXPECT_NE(message([&] { import_folder(images_, options_); }).find("--grey"), std::string::npos);
+  EXPECT_NE(message_of([&] { import_folder(images_, options_); }).find("--grey"),
+            std::string::npos);
   Image red = Image::filled(3, 4, 4);
   std::fill_n(red.pixels.begin(), 16, uint8_t{200});
   write_png(images_ / "a.png", red);
@@ -267,7 +268,7 @@ TEST_F(ImportFolder, GreyAndColourImagesCanOnlyBeMixedWithGrey) {
 
 TEST_F(ImportFolder, DamagedImagesAndEmptyFoldersAreErrors) {
   write_text(images_ / "b.png", read_text(images_ / "b.png", "test").substr(0, 40), "test");
-  EXPECT_NE(message([&] { import_folder(images_, options_); }).find("b.png"), std::string::npos);
+  EXPECT_NE(message_of([&] { import_folder(images_, options_); }).find("b.png"), std::string::npos);
   fs::create_directory(folder_ / "empty");
   EXPECT_THROW(import_folder(folder_ / "empty", options_), Error);
   EXPECT_THROW(import_folder(folder_ / "absent", options_), Error);

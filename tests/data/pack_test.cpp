@@ -12,7 +12,7 @@
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -43,7 +43,7 @@ class PackFile : public testing::Test {
     TensorFile file = read_safetensors(path_, "test");
     change(file);
     write_safetensors(folder_ / "changed", file, "test");
-    return message([&] { read_pack(folder_ / "changed"); });
+    return message_of([&] { read_pack(folder_ / "changed"); });
   }
   void expect_refusal(const std::string& part, const std::function<void(TensorFile&)>& change) {
     const std::string found = message_after(change);
@@ -82,7 +82,7 @@ TEST_F(PackFile, IndicesAreThoseOfTheSplits) {
   EXPECT_EQ(numbers(pack.indices({Split::test, Split::valid})), (std::vector<int64_t>{2, 3, 5}));
   Pack without = small_pack();
   without.split.fill_(0);
-  EXPECT_NE(message([&] {
+  EXPECT_NE(message_of([&] {
               without.indices({Split::valid, Split::test});
             }).find("valid+test"),
             std::string::npos);
@@ -152,7 +152,7 @@ TEST_F(PackFile, AModelIsNotAPack) {
   options.network = {"custom", {4}, {2}, 3};
   options.factors = {{"first", 2, 2}};
   write_model(path_, Vae(options, {1, 8, 8}, Key(1)));
-  EXPECT_NE(message([&] { read_pack(path_); }).find("is this a model?"), std::string::npos);
+  EXPECT_NE(message_of([&] { read_pack(path_); }).find("is this a model?"), std::string::npos);
 }
 
 TEST_F(PackFile, EveryTruncationIsAnError) {

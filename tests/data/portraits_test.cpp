@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -62,13 +63,8 @@ Image halved(const Image& image) {
   return half;
 }
 
-std::string message_of(int64_t size, const std::vector<int32_t>& labels) {
-  try {
-    draw_portrait(0, 0, size, labels);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal(int64_t size, const std::vector<int32_t>& labels) {
+  return message_of([&] { draw_portrait(0, 0, size, labels); });
 }
 
 TEST(Portraits, PropertiesAreNamedOnceAndFrequenciesSumToOne) {
@@ -218,27 +214,27 @@ TEST(Portraits, WrongSizesAreRefused) {
   EXPECT_THROW(draw_portrait(0, 0, kLargestPortrait + 1), Error);
   EXPECT_THROW(draw_portrait(0, 0, -32), Error);
   const std::vector<int32_t> labels(portrait_properties().size(), 0);
-  EXPECT_NE(message_of(8, labels).find("found 8, expected a number from 16 to 256"),
+  EXPECT_NE(refusal(8, labels).find("found 8, expected a number from 16 to 256"),
             std::string::npos);
 }
 
 TEST(Portraits, ErrorsNameThePropertyOfAWrongLabel) {
   const std::vector<int32_t> right(portrait_properties().size(), 0);
-  EXPECT_EQ(message_of(32, right), "");
+  EXPECT_EQ(refusal(32, right), "no error");
   for (size_t i = 0; i < right.size(); ++i) {
     const PortraitProperty& property = portrait_properties()[i];
     std::vector<int32_t> wrong = right;
     wrong[i] = static_cast<int32_t>(property.values.size());
-    EXPECT_NE(message_of(32, wrong).find("'" + property.name + "'"), std::string::npos);
+    EXPECT_NE(refusal(32, wrong).find("'" + property.name + "'"), std::string::npos);
     wrong[i] = -1;
-    EXPECT_NE(message_of(32, wrong).find("found label -1"), std::string::npos);
+    EXPECT_NE(refusal(32, wrong).find("found label -1"), std::string::npos);
   }
 }
 
 TEST(Portraits, AWrongNumberOfLabelsIsRefused) {
   std::vector<int32_t> labels(portrait_properties().size() + 1, 0);
-  EXPECT_NE(message_of(32, labels).find("labels"), std::string::npos);
-  EXPECT_NE(message_of(32, {}).find("found 0 labels"), std::string::npos);
+  EXPECT_NE(refusal(32, labels).find("labels"), std::string::npos);
+  EXPECT_NE(refusal(32, {}).find("found 0 labels"), std::string::npos);
 }
 
 }  // namespace

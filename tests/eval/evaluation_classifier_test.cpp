@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
+#include "tests/message_of.h"
 #include "tests/parameters.h"
 
 namespace facet {
@@ -233,12 +233,7 @@ TEST(EvaluationClassifier, WorksForEveryImageShape) {
 
 std::string error_of(const FactorialMixture& prior, const ImageSet& images,
                      const std::vector<Property>& known) {
-  try {
-    named_labels(prior, images, known);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return message_of([&] { named_labels(prior, images, known); });
 }
 
 TEST(EvaluationClassifier, NeedsNamedFactorsWithLabels) {

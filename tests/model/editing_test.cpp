@@ -9,6 +9,7 @@
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "tests/close.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -27,15 +28,6 @@ FactorialMixture make_prior() {
 Encoding random_encoding(int64_t images) {
   const BlockEncoding all = random_block(Key(2), images, 6);
   return {all.mean, torch::log(all.variance)};
-}
-
-std::string message_of(const std::vector<std::string>& settings) {
-  try {
-    parse_fixed(make_prior(), settings);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(ParseFixed, AcceptsNamesAndNumbersAndLeavesOtherFactorsFree) {
@@ -65,9 +57,10 @@ TEST(ParseFixed, RefusesInvalidSettings) {
                {{"=1"}, "no factor of this name"},
                {{"glasses"}, "no '='"},
                {{"glasses=with", "hair=1", "glasses=without"}, "'glasses' at 'with' already"}};
-  for (const auto& one : cases)
-    EXPECT_NE(message_of(one.settings).find(one.part), std::string::npos)
-        << message_of(one.settings) << "\n  has no " << one.part;
+  for (const auto& one : cases) {
+    const std::string found = message_of([&] { parse_fixed(make_prior(), one.settings); });
+    EXPECT_NE(found.find(one.part), std::string::npos) << found << "\n  has no " << one.part;
+  }
 }
 
 TEST(LikelyComponents, AreTheLargestResponsibilities) {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/model/vae.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -22,15 +22,6 @@ ModelOptions model_options(const std::string& preset, const std::string& likelih
 
 NetworkOptions custom(std::vector<int64_t> channels, std::vector<int64_t> strides, int64_t kernel) {
   return {.preset = "custom", .channels = channels, .strides = strides, .kernel = kernel};
-}
-
-std::string message_of(const NetworkOptions& options, const ImageShape& shape) {
-  try {
-    convolution_layers(options, shape);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Network, Paper28Has567745Parameters) {
@@ -118,7 +109,7 @@ TEST(Network, InitialisationIsAFunctionOfTheKeyAndKeepsTheScaleOfActivations) {
 TEST(Network, ImpossibleStacksAreRefused) {
   const auto expect_message = [](const NetworkOptions& options, const std::string& part,
                                  const ImageShape& shape = {1, 8, 8}) {
-    const std::string text = message_of(options, shape);
+    const std::string text = message_of([&] { convolution_layers(options, shape); });
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   expect_message(custom({}, {}, 3), "0 channels and 0 strides");

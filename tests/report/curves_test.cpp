@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -85,13 +86,10 @@ TEST_F(Curves, ALineThatIsBeingWrittenIsLeftOut) {
 TEST_F(Curves, DamageIsAnErrorThatNamesTheLine) {
   for (const char* damaged :
        {"{\"phase\":\"pretrain\"\n", "[]\n", "{\"phase\":\"joint\"}\n",
-        "{\"phase\":\"later\",\"step\":1}\n", "{\"phase\":3,\"step\":1}\n", "\n"})
-    try {
-      read(std::string(kMetrics).append(damaged));
-      ADD_FAILURE() << damaged;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("line 6"), std::string::npos) << error.what();
-    }
+        "{\"phase\":\"later\",\"step\":1}\n", "{\"phase\":3,\"step\":1}\n", "\n"}) {
+    const std::string found = message_of([&] { read(std::string(kMetrics).append(damaged)); });
+    EXPECT_NE(found.find("line 6"), std::string::npos) << damaged << found;
+  }
 }
 
 TEST_F(Curves, BeforeTheFirstRecordThereIsNothing) {

@@ -8,7 +8,7 @@
 #include "facet/core/torch.h"
 #include "facet/report/recipe_text.h"
 #include "tests/close.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 
 namespace facet {
 namespace {
@@ -68,7 +68,7 @@ TEST(Recipe, RefusesInvalidSettings) {
   const FactorialMixture prior = two_factors();
   Recipe recipe = plain_recipe(prior, 1);
   const auto expect_refusal = [&](auto set, const std::string& setting, const char* part) {
-    const std::string text = message([&] { set(prior, recipe, setting); });
+    const std::string text = message_of([&] { set(prior, recipe, setting); });
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   expect_refusal(set_recipe_seed, "hair", "no '='");
@@ -80,7 +80,8 @@ TEST(Recipe, RefusesInvalidSettings) {
   expect_refusal(add_recipe_offset, "hair:3=1", "from 0 to 2");
   expect_refusal(add_recipe_offset, "hair:0=4.5", "from -4 to 4");
   recipe[1].component = 5;
-  EXPECT_NE(message([&] { draw_recipe(prior, recipe, 1); }).find("component 5"), std::string::npos);
+  EXPECT_NE(message_of([&] { draw_recipe(prior, recipe, 1); }).find("component 5"),
+            std::string::npos);
 }
 
 TEST(Recipe, QuotesWordsForAShell) {

@@ -9,7 +9,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
-#include "tests/files.h"
+#include "tests/message_of.h"
 #include "tests/serve/served_run.h"
 
 namespace facet {
@@ -260,7 +260,7 @@ TEST_F(ExplorerTest, RefusesAPackOfAnotherShape) {
   pack.images = torch::zeros({1, 1, 16, 16}, kUInt8);
   pack.labels = torch::zeros({1, 0}, kInt32);
   pack.split = torch::zeros({1}, kUInt8);
-  EXPECT_NE(message([&] { make(pack); }).find("16x16 grey"), std::string::npos);
+  EXPECT_NE(message_of([&] { make(pack); }).find("16x16 grey"), std::string::npos);
 }
 
 TEST_F(ExplorerTest, WithoutAPackThereIsNothingToSearch) {
@@ -363,7 +363,7 @@ TEST(ExplorerWithoutRun, IsAnError) {
   TemporaryFolder folder;
   ExplorerOptions options;
   options.run = folder.path();
-  EXPECT_NE(message([&] { Explorer explorer(options); }).find("config.json"), std::string::npos);
+  EXPECT_NE(message_of([&] { Explorer explorer(options); }).find("config.json"), std::string::npos);
 }
 
 }  // namespace

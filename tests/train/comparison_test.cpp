@@ -26,7 +26,7 @@ Config comparison_config(const std::string& prior, int64_t components) {
   config.train.batch_size = 32;
   config.train.pretrain.steps = 60;
   config.train.pretrain.kl_weight = {0.2, 1.0, 40, "linear"};
-  config.train.initialise.steps = prior == "point_mass" || prior == "mixture" ? 20 : 0;
+  config.train.initialise.steps = prior == "normal" || prior == "vamp" ? 0 : 20;
   config.train.joint.steps = 120;
   config.train.learning_rate = {3e-3, 1e-3, 0, "linear"};
   config.train.log_every = 20;

@@ -9,6 +9,7 @@
 #include "facet/core/torch.h"
 #include "facet/train/trainer.h"
 #include "facet/train/training_data.h"
+#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -218,12 +219,8 @@ TEST(Trainer, AFailedGpuEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
       TORCH_CHECK(false, "CUDA error: an illegal memory access was encountered\nmore lines");
     return false;
   };
-  std::string message = "no error";
-  try {
-    Trainer(config, portraits(), run, torch::kCPU, false, callbacks).run();
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message =
+      message_of([&] { Trainer(config, portraits(), run, torch::kCPU, false, callbacks).run(); });
   for (const char* part : {"step 14 of phase pretrain", "stopped working", "illegal memory access",
                            "at step 10 of phase pretrain, is unchanged", "--resume"})
     EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;

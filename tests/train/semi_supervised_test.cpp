@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
@@ -14,6 +13,7 @@
 #include "facet/train/consistency.h"
 #include "facet/train/trainer.h"
 #include "tests/close.h"
+#include "tests/message_of.h"
 #include "tests/parameters.h"
 #include "tests/temporary_folder.h"
 
@@ -331,13 +331,10 @@ TEST(SemiSupervised, InvalidPropertiesAreRefused) {
   const auto message = [&](const std::string& property, int64_t components) {
     Config config = small_config();
     config.model.factors[0] = {"named", components, 2, property, {}};
-    try {
-      Trainer trainer(config, make_portraits(config.data.portraits), {folder / "run"}, torch::kCPU,
-                      false, {});
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return message_of([&] {
+      Trainer(config, make_portraits(config.data.portraits), {folder / "run"}, torch::kCPU, false,
+              {});
+    });
   };
   EXPECT_NE(message("glases", 2).find("did you mean 'glasses'"), std::string::npos);
   EXPECT_NE(message("background", 4).find("5 values for 4 components"), std::string::npos);

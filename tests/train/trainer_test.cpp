@@ -253,12 +253,7 @@ TEST_F(TrainerTest, ANanStopsTheRunNamesATensorAndKeepsTheLastCheckpoint) {
   ASSERT_FALSE(train(config, run, false, stop_after(15)));
   const std::string state = read_text(run.state(), "test"), model = read_text(run.model(), "test");
   config.train.learning_rate = {1e30, 1e30, 0, "linear"};
-  std::string found = "no error";
-  try {
-    train(config, run, true);
-  } catch (const Error& error) {
-    found = error.what();
-  }
+  const std::string found = message_of([&] { train(config, run, true); });
   EXPECT_NE(found.find("NaN or infinity in"), std::string::npos) << found;
   EXPECT_TRUE(found.find("encoder") != std::string::npos ||
               found.find("decoder") != std::string::npos ||
