@@ -65,8 +65,8 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  "last step. 0: never.",
                  at_least(0));
   visitor.option("merge_and_split", merge_and_split,
-                 "With those updates, in the first three quarters of the phase: components of free "
-                 "factors merge and split where this raises the bound.");
+                 "With those updates, in the first three quarters of the phase and after its end: "
+                 "components of free factors merge and split where this raises the bound.");
 }
 
 void TrainOptions::visit(OptionVisitor& visitor) {

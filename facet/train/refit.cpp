@@ -6,7 +6,7 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t last_passes = 3;
+constexpr int64_t last_passes = 5;
 
 bool refit(Vae& model, EncodedImages& encoded, const TrainingLabels& labels,
            const JointOptions& joint, Refit refit, const Key& run_key, int64_t step) {
@@ -39,8 +39,10 @@ void finish_prior(Vae& model, EncodedImages& encoded, const TrainingLabels& labe
   const JointOptions& joint = options.joint;
   if (joint.refit_every == 0 || joint.steps <= joint.freeze_prior_steps) return;
   refit(model, encoded, labels, joint,
-        {.passes = last_passes, .learn_hyperprior = options.hyperprior_every > 0}, key,
-        joint.steps);
+        {.passes = last_passes,
+         .learn_hyperprior = options.hyperprior_every > 0,
+         .merge_and_split = joint.merge_and_split},
+        key, joint.steps);
 }
 
 }  // namespace facet

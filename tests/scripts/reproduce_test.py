@@ -51,9 +51,10 @@ def write_idx(path, count, source):
 
 
 def make_packs(folder):
+    """As many training images as a VampPrior of the rows has components."""
     source = random.Random(1)
     parts = []
-    for split, count in (("train", 64), ("valid", 8), ("test", 16)):
+    for split, count in (("train", 512), ("valid", 8), ("test", 16)):
         write_idx(folder / split, count, source)
         parts += [f"--{split}", folder / split, f"--{split}-labels", folder / f"{split}.labels"]
     subprocess.run([PROGRAM, "import", "idx", *parts, "--name", "digit", "--out", folder / "binarized-mnist.safetensors"],

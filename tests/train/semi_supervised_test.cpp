@@ -153,7 +153,8 @@ TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
   const Pack pack = make_portraits({300, 16, 1});
   Config with_delta = small_config();
   with_delta.data.label_fraction = 0.0;
-  with_delta.train.hyperprior_every = 0;  // only free factors learn theirs
+  with_delta.train.hyperprior_every = 0;  // only free factors learn theirs, and only they split
+  with_delta.train.joint.merge_and_split = false;
   Config without = with_delta;
   without.train.joint.label_weight = {0, 0, 0, "linear"};
   Config free = without;
