@@ -248,7 +248,12 @@ TEST(ImageDamage, HeadersThatPromiseTooMuchTakeNoMemory) {
   expect_refusal(with_size(png, 16384, 16384), "a whole PNG file");
   jpeg.replace(frame + 5, 4, "\x40\x00\x40\x00", 4);
   expect_refusal(jpeg, "a whole JPEG file");
-  EXPECT_LT(peak_kilobytes() - before, 100'000);  // either promises 805 megabytes
+#ifdef __SANITIZE_ADDRESS__
+  constexpr int64_t most = 400'000;  // the sanitizer marks what is only reserved, a byte for eight
+#else
+  constexpr int64_t most = 100'000;
+#endif
+  EXPECT_LT(peak_kilobytes() - before, most);  // either promises 805 megabytes
 }
 
 TEST(ImageDamage, LargePicturesInSmallFilesTakeNoMemoryWhereTheyAreNotWanted) {
