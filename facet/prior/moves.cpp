@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "facet/core/torch.h"
-#include "facet/prior/weights.h"
+#include "facet/prior/evidence.h"
 
 namespace facet {
 
@@ -16,40 +16,12 @@ namespace {
 constexpr double least_gain = 0.1;
 constexpr int power_iterations = 5;
 constexpr int local_updates = 5;
+/// Images per component that halves are searched with. Their gain counts all images.
+constexpr int64_t search_images = 40;
 /// A component with fewer images is empty: a split may use it.
 constexpr double fewest_images = 1.0;
 /// More than the weights gain from a merge of two components of any data set.
 constexpr double most_weights_gain = 1e3;
-
-/// sum_d A(lambda_kd), [K].
-torch::Tensor log_normalisers(const FactorPosterior& posterior) {
-  return log_normaliser(posterior.components).sum(1);
-}
-
-/// sum_d A(lambda_0d), a scalar; `dimensions` where the hyperprior has the same for all.
-double empty_log_normaliser(const FactorHyperprior& hyperprior, int64_t dimensions) {
-  return log_normaliser(to_natural(hyperprior.components))
-      .expand({dimensions})
-      .sum()
-      .item<double>();
-}
-
-/// log Z(c) of the weights, up to a constant, for pseudo-counts on the CPU. Sticks are taken in
-/// their best order, in which the components are sorted afterwards.
-double weights_evidence(const std::vector<double>& counts, const torch::Tensor& concentration) {
-  const torch::Tensor all = torch::tensor(counts, kFloat64);
-  if (!concentration.defined())
-    return (torch::lgamma(all).sum() - torch::lgamma(all.sum())).item<double>();
-  const torch::Tensor sorted = std::get<0>(all.sort(0, /*descending=*/true));
-  const torch::Tensor images = sorted - 1.0;
-  const int64_t sticks = sorted.size(0) - 1;
-  const torch::Tensor first = sorted.narrow(0, 0, sticks);
-  const torch::Tensor second =
-      concentration.cpu() + (images.sum() - images.cumsum(0)).narrow(0, 0, sticks).clamp_min(0);
-  return (torch::lgamma(first) + torch::lgamma(second) - torch::lgamma(first + second))
-      .sum()
-      .item<double>();
-}
 
 std::vector<double> to_vector(const torch::Tensor& values) {
   const torch::Tensor plain = values.to(torch::kCPU, kFloat64).contiguous();
@@ -99,16 +71,6 @@ struct Candidate {
 void set_row(FactorPosterior& posterior, int64_t to, const FactorPosterior& source, int64_t from) {
   const NamedTensors target = posterior.tensors(), origin = source.tensors();
   for (size_t i = 0; i < target.size(); ++i) target[i].second[to].copy_(origin[i].second[from]);
-}
-
-/// A posterior of one row per hyperprior: an empty component.
-FactorPosterior empty_component(const FactorPosterior& like, const FactorHyperprior& hyperprior) {
-  const int64_t dimensions = like.components.alpha.size(1);
-  const auto row = [&](const torch::Tensor& value) {
-    return value.expand({1, dimensions}).clone();
-  };
-  const auto& [m, s, a, b] = hyperprior.components;
-  return FactorPosterior::from_mean({row(m), row(s), row(a), row(b)}, hyperprior.count.expand({1}));
 }
 
 /// The best partner of every living component, by the log-normalisers alone.
@@ -204,11 +166,7 @@ int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& da
     const double weights_gain = weights.gain(one, weights.empty(), other, count);
     if (gain + entropy[i] + weights_gain < least_gain) continue;
     weights.change(one, weights.empty(), other, count);
-    const NamedTensors all = posterior.tensors(), base = empty.tensors();
-    for (size_t t = 0; t < all.size(); ++t) {
-      all[t].second[other] += all[t].second[one] - base[t].second[0];
-      all[t].second[one].copy_(base[t].second[0]);
-    }
+    merge_rows(posterior, other, one, empty);
     ++merged;
   }
   return merged;
@@ -219,6 +177,14 @@ struct Halves {
   FactorPosterior first, second;
   torch::Tensor gain;
 };
+
+/// The first images of the data, which are in random order, to stand for all of them.
+FactorData some_images(const FactorData& data, int64_t components) {
+  const int64_t count = std::min(search_images * components, data.images());
+  FactorData some = data.slice(0, count);
+  some.scale *= static_cast<double>(data.images()) / static_cast<double>(count);
+  return some;
+}
 
 /// For every component, the direction in which its images vary most in units of its standard
 /// deviation, as a step in z of one standard deviation along it, [K, D]: power iteration.
@@ -252,14 +218,16 @@ torch::Tensor widest_directions(const Key& key, const FactorPosterior& posterior
 
 Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorData& data,
                  const FactorHyperprior& hyperprior) {
-  const torch::Tensor step = widest_directions(key, posterior, data);
+  const FactorData some = some_images(data, posterior.counts.size(0));
+  const torch::Tensor step = widest_directions(key, posterior, some);
   NormalGamma mean = posterior.mean();
   const auto at = [&](const torch::Tensor& m) {
     return FactorPosterior::from_mean({m, mean.s, mean.a, mean.b}, posterior.counts);
   };
   Halves halves{at(mean.m + step), at(mean.m - step), {}};
   torch::Tensor entropy;
-  for (int i = 0; i < local_updates; ++i) {
+  for (int i = 1; i <= local_updates; ++i) {
+    const FactorData& images = i < local_updates ? some : data;
     const auto zero_sums = [&] {
       return FactorStatistics{torch::zeros_like(posterior.counts), torch::zeros_like(mean.m),
                               torch::zeros_like(mean.m)};
@@ -269,7 +237,7 @@ Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorD
     const NormalGamma one = halves.first.mean(), other = halves.second.mean();
     const torch::Tensor weights =
         torch::digamma(halves.first.counts) - torch::digamma(halves.second.counts);
-    for_slices(data, posterior.counts.size(0), [&](const FactorData& part) {
+    for_slices(images, posterior.counts.size(0), [&](const FactorData& part) {
       const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
       const torch::Tensor share = torch::sigmoid(expected_log_normal(part.block, one) -
                                                  expected_log_normal(part.block, other) + weights);
@@ -284,8 +252,8 @@ Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorD
       add(first, gamma * share);
       add(second, gamma * rest);
     });
-    halves.first = conjugate_posterior(first, data.scale, hyperprior);
-    halves.second = conjugate_posterior(second, data.scale, hyperprior);
+    halves.first = conjugate_posterior(first, images.scale, hyperprior);
+    halves.second = conjugate_posterior(second, images.scale, hyperprior);
   }
   halves.gain = log_normalisers(halves.first) + log_normalisers(halves.second) -
                 log_normalisers(posterior) - empty_log_normaliser(hyperprior, mean.m.size(1)) +
@@ -329,11 +297,7 @@ Moves merge_and_split(const Key& key, FactorPosterior& posterior, const FactorDa
                       const FactorHyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
   if (posterior.counts.size(0) < 2) return {};
-  FactorPosterior changed = posterior;
-  changed.components = {posterior.components.log_alpha.clone(), posterior.components.alpha.clone(),
-                        posterior.components.alpha_mu.clone(),
-                        posterior.components.alpha_mu2.clone()};
-  changed.counts = posterior.counts.clone();
+  FactorPosterior changed = copy_of(posterior);
   const auto update = [&] {
     if (changed.concentration.defined()) sort_components(changed);
     exact_update(changed, data, hyperprior);

@@ -8,11 +8,11 @@
 namespace facet {
 
 EncodedImages::EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
-                             const InitialiseOptions& options, const Key& key)
+                             const Config& config, const Key& key)
     : model_(model),
       images_(images),
       all_labels_(labels),
-      count_(encoded_images(options, images.count())),
+      count_(encoded_images(config, images.count())),
       key_(key) {}
 
 const std::vector<BlockEncoding>& EncodedImages::blocks() {

@@ -1,6 +1,6 @@
 // Encodings of training images, to which phase 2 and the exact updates of phase 3 fit the mixtures.
 // In phase 2 the encoder is fixed: images are encoded once, and a natural-gradient step takes half
-// a millisecond. Their memory is 16 bytes per image and latent dimension.
+// a millisecond. Their memory is 16 bytes per image and latent dimension, and at most 4 GB.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ class EncodedImages {
  public:
   /// The images, their labels (int64 [N, I] or undefined) and the model are used, not owned.
   EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
-                const InitialiseOptions& options, const Key& key);
+                const Config& config, const Key& key);
 
   /// The encodings, one block per factor; the first call encodes the images.
   const std::vector<BlockEncoding>& blocks();

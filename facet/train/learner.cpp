@@ -34,11 +34,14 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       batches_(images_, key_.fold("batches"), config.train.batch_size),
       labels_(training_labels(config_, pack, images_, key_)),
       plans_(config_, key_, batches_, labels_, device),
-      encoded_(*model_, images_, labels_.of_factors, config_.train.initialise,
-               key_.fold("initialise")),
+      encoded_(*model_, images_, labels_.of_factors, config_, key_.fold("initialise")),
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
       graphs_(device, options.capture) {
+  if (const auto sentence = too_many_encodings(config_, images_.count()); sentence && notice)
+    notice(*sentence);
+  if (notice)
+    for (const std::string& remark : label_remarks(config_, labels_)) notice(remark);
   PriorStrategy& prior = model_->strategy();
   prior.require_fit_steps(config_.model.prior, config_.train.initialise.steps);
   prior.begin(*model_, config_.train.adam, images_.count());
@@ -171,6 +174,15 @@ torch::Tensor Learner::labelled_batch_loss(const std::vector<FactorParameters>& 
   return label_loss(model_->prior, encoding, parameters, labels, labels_.value_weights);
 }
 
+torch::Tensor Learner::pseudo_label_loss(const BoundTerms& terms,
+                                         const std::vector<FactorParameters>& parameters) {
+  const StepSlots& slots = plans_.slots();
+  const torch::Tensor view = batches_.draw_distorted(slots.images, slots.gradient_step);
+  const Encoding encoding = model_->encode(model_->likelihood().from_pixels(view));
+  return label_loss(model_->prior, encoding, parameters, labels_.pseudo->choose(terms.factors),
+                    labels_.value_weights);
+}
+
 torch::Tensor Learner::joint_loss(const BoundTerms& terms,
                                   const std::vector<FactorParameters>& parameters,
                                   const torch::Tensor& labels, bool supervised) {
@@ -182,6 +194,9 @@ torch::Tensor Learner::joint_loss(const BoundTerms& terms,
       batch_loss(terms, labels, {slots.kl_weight, label_weight, labels_.value_weights});
   if (!supervised) return loss;
   if (own_batch) loss = loss + slots.label_weight * labelled_batch_loss(parameters);
+  if (labels_.pseudo)
+    loss = loss + config_.train.joint.pseudo_labels.weight * slots.label_weight *
+                      pseudo_label_loss(terms, parameters);
   if (const double weight = config_.train.joint.consistency_weight; weight > 0)
     loss = loss + weight * consistency_loss(*model_, key_.fold("asked").at(slots.step),
                                             slots.images.size(0));

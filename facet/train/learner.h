@@ -35,7 +35,7 @@ struct StepOptions {
 class Learner {
  public:
   /// Throws an Error if the config does not fit the data. `notice` gets a sentence for the user if
-  /// the images do not fit into the GPU's memory.
+  /// the images do not fit into the GPU's memory, or their encodings into 4 GB.
   Learner(const Config& config, const Pack& pack, torch::Device device, const StepOptions& options,
           const std::function<void(const std::string&)>& notice);
 
@@ -61,6 +61,8 @@ class Learner {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   /// Swaps the model's values with their averages; does nothing without weight averaging.
   void swap_average();
+  /// Further tensors that a resumed run needs.
+  NamedTensors state() const { return labels_.pseudo ? labels_.pseudo->tensors() : NamedTensors(); }
   /// The sums of the current metrics line (train/metrics.h).
   torch::Tensor& sums() { return sums_; }
 
@@ -75,6 +77,9 @@ class Learner {
   torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
                            const torch::Tensor& labels, bool supervised);
   torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
+  /// The cross-entropy of pseudo-labels in strongly augmented views of the batch.
+  torch::Tensor pseudo_label_loss(const BoundTerms& terms,
+                                  const std::vector<FactorParameters>& parameters);
   NaturalGradient natural_gradient() const;
   /// The images of a step, in the likelihood's units.
   torch::Tensor drawn_images(const Batches& batches, const torch::Tensor& chosen,

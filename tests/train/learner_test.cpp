@@ -121,6 +121,21 @@ TEST(StepPlan, IsSupervisedIfTheBatchHasALabel) {
   EXPECT_FALSE(falling.plan(Phase::joint, 10).supervised);
 }
 
+TEST(EncodedImages, AreFewerWhereTheirEncodingsWouldNotFit) {
+  Config config;
+  config.model.factors = {{"one", 5, 40, "", {}}, {"other", 5, 24, "", {}}};
+  config.train.initialise.images = 0;
+  EXPECT_EQ(encoded_images(config, 50'000), 50'000);
+  EXPECT_FALSE(too_many_encodings(config, 50'000));
+  EXPECT_EQ(encoded_images(config, 10'000'000), 3'906'250);  // 64 dimensions of 16 bytes in 4 GB
+  EXPECT_EQ(too_many_encodings(config, 10'000'000),
+            "the encodings of 10000000 images need 10.2 GB, more than 4.0: the mixtures are fitted "
+            "to 3906250 of them, chosen anew for every fit");
+  config.train.initialise.images = 20'000;
+  EXPECT_EQ(encoded_images(config, 10'000'000), 20'000);
+  EXPECT_FALSE(too_many_encodings(config, 10'000'000));
+}
+
 TEST(PlanTable, GivesThePlansInOrderInTheSameMemory) {
   PlanTable table(3, 2, torch::kCPU);
   const StepSlots& slots = table.slots();
