@@ -1,9 +1,12 @@
 // `facet import idx|images|portraits`: from the forms in which people have images to a pack.
+#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/import_display.h"
+#include "cli/interruption.h"
 #include "facet/core/error.h"
 #include "facet/data/import_files.h"
 
@@ -11,13 +14,43 @@ namespace facet {
 
 namespace {
 
-void add_table_options(const Command& command, TableOptions& options) {
-  command.repeated("--property", options.properties,
-                   "A column to take as a property, NAME or NAME=VALUE,VALUE,...; may be "
-                   "repeated; without it every column is one");
-  command.option("--key-column", options.key_column, "Column that names the image");
-  command.option("--split-column", options.split_column,
-                 "Column with train, valid, test or 0, 1, 2");
+constexpr int kLargestSide = 4096;
+
+/// "64" or "96x64", width first.
+ImageShape parse_size(const std::string& text) {
+  int width = 0, height = 0;
+  const char *end = text.data() + text.size(), *next = text.data();
+  const auto take = [&](int& value) {
+    const auto [after, error] = std::from_chars(next, end, value);
+    next = after;
+    return error == std::errc() && value >= 1 && value <= kLargestSide;
+  };
+  bool is_good = take(width);
+  height = width;
+  if (is_good && next != end) is_good = (*next == 'x' || *next == 'X') && (++next, take(height));
+  if (!is_good || next != end)
+    throw Error(
+        {.doing = "reading the option",
+         .object = "--size",
+         .found = fmt::format("'{}'", text),
+         .expected = fmt::format("WIDTHxHEIGHT or one number for both, 1 to {}", kLargestSide)});
+  return {0, height, width};
+}
+
+void add_table_options(const Command& command, const Option& table, TableOptions& options) {
+  command
+      .repeated("--property", options.properties,
+                "A column to take as a property, NAME or NAME=VALUE,VALUE,...; "
+                "without it every column with 2 to 200 values is one")
+      .needs(table);
+  command.option("--key-column", options.key_column, "Column that names the image").needs(table);
+  command
+      .option("--split-column", options.split_column, "Column with train, valid, test or 0, 1, 2")
+      .needs(table);
+  command
+      .flag("--keep-case", options.keep_case,
+            "Values that differ only by case are different; without it they are one")
+      .needs(table);
   command.option("--valid", options.valid_fraction, "Share of valid images, divided at random")
       .range(0.0, 1.0)
       .show_default();
@@ -57,9 +90,10 @@ void run_idx(const IdxArguments& arguments) {
                  .object = arguments.output,
                  .found = by_table ? "half of each way to name files" : "no file",
                  .expected = "--train, --valid, --test, or --images with --table"});
-  fmt::print("{}\n", by_table ? import_idx_table(arguments.all, arguments.table, arguments.options,
-                                                 arguments.output)
-                              : import_idx_files(parts, arguments.name, arguments.output));
+  print_summary(arguments.output, by_table
+                                      ? import_idx_table(arguments.all, arguments.table,
+                                                         arguments.options, arguments.output)
+                                      : import_idx_files(parts, arguments.name, arguments.output));
 }
 
 void add_idx(const Command& import) {
@@ -82,35 +116,66 @@ void add_idx(const Command& import) {
       .option("--split-column", arguments->options.split_column,
               "Column with train, valid, test or 0, 1, 2; else divided at random")
       .needs(table);
+  command
+      .flag("--keep-case", arguments->options.keep_case,
+            "Values that differ only by case are different; without it they are one")
+      .needs(table);
   command.option("--out", arguments->output, "The pack to write").required();
   command.run([arguments] { run_idx(*arguments); });
 }
 
 struct ImagesArguments {
-  std::string folder, output;
-  int64_t size = 0;
+  std::string folder, output, size, colour = "auto";
+  bool grey = false, pad = false;
   FolderOptions options;
 };
+
+void run_images(ImagesArguments& arguments) {
+  FolderOptions& options = arguments.options;
+  require_fractions(options.table_options);
+  if (!arguments.size.empty()) options.resize = parse_size(arguments.size);
+  if (arguments.pad) options.fit = Fit::pad;
+  if (arguments.grey || arguments.colour == "grey") options.colour = Colour::grey;
+  if (arguments.colour == "rgb") options.colour = Colour::rgb;
+  ImportProgress progress;
+  catch_interruption();
+  ImportEvents events;
+  events.progress = [&](int64_t done, int64_t files) { progress.report(done, files); };
+  events.stop = interrupted;
+  const std::optional<ImportSummary> summary =
+      import_image_folder(arguments.folder, options, arguments.output, events);
+  progress.finish();
+  if (!summary) {
+    fmt::print("stopped; {} was not written\n", arguments.output);
+    throw ExitStatus{130};
+  }
+  print_summary(arguments.output, *summary);
+}
 
 void add_images(const Command& import) {
   auto arguments = std::make_shared<ImagesArguments>();
   const Command command =
-      import.command("images", "A folder of PNG and JPEG files, with a CSV of properties");
+      import.command("images", "A folder of pictures, with a CSV of properties");
   command.option("folder", arguments->folder, "The folder, with all below it").required();
-  command.option("--labels", arguments->options.table,
-                 "CSV (.gz): one row per image, one column per property, empty where unknown");
-  add_table_options(command, arguments->options.table_options);
-  command.option("--size", arguments->size, "Centre crop to a square and resize to SIZE pixels")
-      .range(1, 4096);
-  command.flag("--grey", arguments->options.grey, "Reduce colours to grey");
+  const Option table =
+      command.option("--labels", arguments->options.table,
+                     "CSV (.gz): one row per image, one column per property, empty where unknown");
+  add_table_options(command, table, arguments->options.table_options);
+  const Option size = command.option(
+      "--size", arguments->size,
+      "Bring all images to WIDTHxHEIGHT pixels, or N for NxN; what is too wide or too high is cut");
+  command.flag("--pad", arguments->pad, "Keep the whole picture and fill up with black instead")
+      .needs(size);
+  const Option colour = command
+                            .option("--colour", arguments->colour,
+                                    "Channels: grey, rgb, or auto (rgb if any picture has colours)")
+                            .one_of({"auto", "grey", "rgb"})
+                            .show_default();
+  command.flag("--grey", arguments->grey, "The same as --colour grey").excludes(colour);
+  command.flag("--skip-damaged", arguments->options.skip_damaged,
+               "Leave out files that cannot be read, and count them");
   command.option("--out", arguments->output, "The pack to write").required();
-  command.run([arguments] {
-    require_fractions(arguments->options.table_options);
-    if (arguments->size > 0)
-      arguments->options.resize = ImageShape{0, arguments->size, arguments->size};
-    fmt::print("{}\n",
-               import_image_folder(arguments->folder, arguments->options, arguments->output));
-  });
+  command.run([arguments] { run_images(*arguments); });
 }
 
 void add_portraits(const Command& import) {
@@ -125,7 +190,7 @@ void add_portraits(const Command& import) {
       .range(int64_t{0}, std::numeric_limits<int64_t>::max())
       .show_default();
   command.option("--out", *output, "The pack to write").required();
-  command.run([options, output] { fmt::print("{}\n", import_portraits(*options, *output)); });
+  command.run([options, output] { print_summary(*output, import_portraits(*options, *output)); });
 }
 
 }  // namespace

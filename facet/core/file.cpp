@@ -1,6 +1,7 @@
 #include "facet/core/file.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -23,7 +24,7 @@ AtomicFile::AtomicFile(fs::path path, std::string doing)
     : path_(std::move(path)), doing_(std::move(doing)) {
   temporary_ = path_;
   temporary_ += fmt::format(".{}.tmp", getpid());
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("open");
 }
 
@@ -57,6 +58,31 @@ void AtomicFile::write(const void* data, size_t size) {
   }
 }
 
+void AtomicFile::write_at(uint64_t position, const void* data, size_t size) {
+  const char* next = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = pwrite(descriptor_, next, size, static_cast<off_t>(position));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    next += written;
+    position += static_cast<uint64_t>(written);
+    size -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::read_at(uint64_t position, void* data, size_t size) {
+  char* next = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t taken = pread(descriptor_, next, size, static_cast<off_t>(position));
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken == 0) errno = EIO;  // the file was cut while we wrote it
+    if (taken <= 0) fail("read");
+    next += taken;
+    position += static_cast<uint64_t>(taken);
+    size -= static_cast<size_t>(taken);
+  }
+}
+
 void AtomicFile::commit() {
   if (fsync(descriptor_) != 0) fail("fsync");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
@@ -69,6 +95,31 @@ void AtomicFile::commit() {
     fsync(folder_descriptor);
     close(folder_descriptor);
   }
+}
+
+void require_writable(const fs::path& path, const std::string& doing) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  // A parent that is a file says so when the file itself is opened.
+  if (fs::is_directory(path))
+    throw Error({.doing = doing,
+                 .object = path.string(),
+                 .found = "a folder",
+                 .expected = "the name of a file"});
+  AtomicFile(path, doing);
+}
+
+ScratchFolder::ScratchFolder(const std::string& name) {
+  std::string made = (fs::temp_directory_path() / (name + "-XXXXXX")).string();
+  if (mkdtemp(made.data()) == nullptr)
+    Attempt{"making a new folder in", fs::temp_directory_path().string()}.fail(
+        std::strerror(errno), "a folder that can be written");
+  path_ = made;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 void write_text(const fs::path& path, std::string_view text, const std::string& doing) {

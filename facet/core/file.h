@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ class AtomicFile {
   void write(const void* data, size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
 
+  /// Writes at a position of the file, for who does not know at first what comes first. write()
+  /// goes on where the last write() ended.
+  void write_at(uint64_t position, const void* data, size_t size);
+  /// Reads back what was written.
+  void read_at(uint64_t position, void* data, size_t size);
+
   /// Flushes to the disk and renames into place.
   void commit();
 
@@ -32,6 +39,25 @@ class AtomicFile {
   std::filesystem::path path_, temporary_;
   std::string doing_;
   int descriptor_ = -1;
+};
+
+/// Makes the folders above `path` that do not exist, and checks that a file can be written there.
+/// Throws an Error that begins with `doing`; for commands that would else work for hours first.
+void require_writable(const std::filesystem::path& path, const std::string& doing);
+
+/// A new folder among the system's temporary ones, which is removed with all in it.
+class ScratchFolder {
+ public:
+  /// Its name begins with `name`.
+  explicit ScratchFolder(const std::string& name);
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
 
 /// AtomicFile in one call.

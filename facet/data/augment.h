@@ -10,6 +10,10 @@ namespace facet {
 /// U8 pixels [B, C, H, W], each image augmented with draws of its own.
 torch::Tensor augment(const torch::Tensor& pixels, const Key& key);
 
+/// The same with larger shifts and stretches, rotation, shear, and a square without content: views
+/// that are harder to recognise.
+torch::Tensor augment_strongly(const torch::Tensor& pixels, const Key& key);
+
 /// U8 pixels [B, C, H, W] with left and right swapped in about half of the images. Separate from
 /// augment(), because a mirrored digit is not a digit.
 torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key);

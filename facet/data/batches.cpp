@@ -27,6 +27,11 @@ void DataOptions::visit(OptionVisitor& visitor) {
   visitor.option("label_fraction", label_fraction,
                  "Fraction of the training images whose labels are used; the others are hidden.",
                  between(0, 1));
+  visitor.option(
+      "labels_per_value", labels_per_value,
+      "Number of training images that keep their label, for each value of each property; "
+      "the others are hidden. 0: all of the label_fraction.",
+      at_least(0));
   visitor.option("label_seed", label_seed, "Seed that selects the images that keep their labels.",
                  at_least(0));
 }
@@ -58,6 +63,38 @@ torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
   return pixels.to(place);
 }
 
+/// Hides the labels [N, P] of all images but a random label_fraction.
+void hide_images(torch::Tensor& labels, double fraction, const Key& key) {
+  const int64_t count = labels.size(0);
+  const auto kept = static_cast<int64_t>(std::llround(fraction * static_cast<double>(count)));
+  const torch::Tensor hidden = permutation(key, count).narrow(0, kept, count - kept);
+  labels.index_fill_(0, hidden.to(labels.device()), -1);
+}
+
+/// Hides all labels of a property, [N], but those of the first images in a random order of every
+/// value, `kept` of each.
+void keep_of_each_value(torch::Tensor labels, int64_t kept, const Key& key) {
+  const torch::Tensor order = permutation(key, labels.size(0)), all = labels.cpu();
+  const torch::Tensor shuffled = all.index_select(0, order);
+  torch::Tensor result = torch::full_like(all, -1);
+  for (int64_t value = 0; value <= all.max().item<int64_t>(); ++value) {
+    const torch::Tensor places = shuffled.eq(value).nonzero().squeeze(1);
+    const torch::Tensor first = places.narrow(0, 0, std::min(kept, places.size(0)));
+    result.index_fill_(0, order.index_select(0, first), value);
+  }
+  labels.copy_(result);
+}
+
+/// Hides the labels that training may not use.
+void hide_labels(torch::Tensor& labels, const DataOptions& options) {
+  const Key key = Key(static_cast<uint64_t>(options.label_seed)).fold("labels");
+  if (options.label_fraction < 1.0) hide_images(labels, options.label_fraction, key);
+  if (options.labels_per_value == 0 || labels.size(0) == 0) return;
+  for (int64_t property = 0; property < labels.size(1); ++property)
+    keep_of_each_value(labels.select(1, property), options.labels_per_value,
+                       key.fold(static_cast<uint64_t>(property)));
+}
+
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
@@ -87,14 +124,7 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   for (const Split split : splits) name += fmt::format(" {}", static_cast<int>(split));
   set.pixels = pack.shared ? pack.shared->get(name, make) : make();
   set.labels = pack.labels.index_select(0, chosen).to(kInt64).to(device);
-  if (training && options.label_fraction < 1.0) {
-    const torch::Tensor order =
-        permutation(Key(static_cast<uint64_t>(options.label_seed)).fold("labels"), set.count());
-    const auto kept = static_cast<int64_t>(
-        std::llround(options.label_fraction * static_cast<double>(set.count())));
-    const torch::Tensor hidden = order.narrow(0, kept, set.count() - kept).to(device);
-    set.labels.index_fill_(0, hidden, -1);
-  }
+  if (training) hide_labels(set.labels, options);
   return set;
 }
 
@@ -142,6 +172,15 @@ void Batches::upload(const torch::Tensor& batch) {
       torch::empty(shape, images_.pixels.options().pinned_memory(device.is_cuda()));
   torch::index_select_out(gathered, images_.pixels, 0, batch);
   uploaded_.copy_(gathered, /*non_blocking=*/true);
+}
+
+torch::Tensor Batches::draw_distorted(const torch::Tensor& chosen,
+                                      const torch::Tensor& step) const {
+  const Key key = key_.fold("distort").at(step);
+  torch::Tensor pixels = images_.streamed ? uploaded_ : images_.pixels.index_select(0, chosen);
+  if (images_.mirror) pixels = mirror_half(pixels, key.fold("mirror"));
+  pixels = augment_strongly(pixels, key);
+  return images_.binarize_by_draw ? binarize(pixels, key.fold("binarize")) : pixels;
 }
 
 torch::Tensor Batches::draw(const torch::Tensor& chosen, const torch::Tensor& step) const {

@@ -58,6 +58,8 @@ class Batches {
   /// gives its pixels, from the same indices and the step number as tensors on the device.
   void upload(const torch::Tensor& batch);
   torch::Tensor draw(const torch::Tensor& chosen, const torch::Tensor& step) const;
+  /// The same images, strongly augmented.
+  torch::Tensor draw_distorted(const torch::Tensor& chosen, const torch::Tensor& step) const;
 
  private:
   const torch::Tensor& order(int64_t epoch);

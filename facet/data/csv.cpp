@@ -1,6 +1,7 @@
 #include "facet/data/csv.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_set>
 
@@ -8,17 +9,45 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/data/text_encoding.h"
 
 namespace facet {
 namespace {
 
 constexpr const char* kDoing = "reading a CSV table";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kSeparators = ",;\t";
+
+/// The separator that occurs most often in the header, outside quotes; the comma if there is none.
+char separator_of(std::string_view text) {
+  std::array<size_t, kSeparators.size()> counts{};
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == '\n' || c == '\r')) break;
+    if (const size_t kind = kSeparators.find(c); !quoted && kind != std::string_view::npos)
+      ++counts[kind];
+  }
+  return kSeparators[static_cast<size_t>(std::max_element(counts.begin(), counts.end()) -
+                                         counts.begin())];
+}
 
 /// Reads the text row by row and counts lines for error messages.
 class Parser {
  public:
-  Parser(std::string_view text, std::string path) : text_(text), path_(std::move(path)) {}
+  Parser(std::string_view text, std::string path) : text_(text), path_(std::move(path)) {
+    // Excel's way to name the separator: a first line of its own.
+    if (text_.size() > 5 && lower_case(text_.substr(0, 4)) == "sep=" &&
+        kSeparators.find(text_[4]) != std::string_view::npos &&
+        (text_[5] == '\n' || text_.substr(5, 2) == "\r\n")) {
+      separator_ = text_[4];
+      next_ = text_[5] == '\n' ? 6 : 7;
+      ++line_;
+    } else {
+      separator_ = separator_of(text_);
+    }
+  }
+
+  char separator() const { return separator_; }
 
   bool at_end() const { return next_ == text_.size(); }
 
@@ -50,7 +79,9 @@ class Parser {
 
   std::string take_plain() {
     const size_t begin = next_;
-    const auto special = [](char c) { return c == ',' || c == '\n' || c == '\r' || c == '"'; };
+    const auto special = [this](char c) {
+      return c == separator_ || c == '\n' || c == '\r' || c == '"';
+    };
     while (next_ < text_.size() && !special(text_[next_])) ++next_;
     return std::string(text_.substr(begin, next_ - begin));
   }
@@ -73,16 +104,16 @@ class Parser {
     }
   }
 
-  /// Skips the comma or line end after a cell; true if it was a line end.
+  /// Skips the separator or line end after a cell; true if it was a line end.
   bool ends_row() {
     if (at_end()) return true;
-    if (text_[next_] == ',') {
+    if (text_[next_] == separator_) {
       ++next_;
       return false;
     }
     if (!at_blank_line())
       fail(fmt::format("{} in line {}", stray(text_[next_]), line_),
-           "a comma or a line end after every cell",
+           fmt::format("a {} or a line end after every cell", separator_name(separator_)),
            "quotes go around a whole cell and are doubled inside it");
     next_ += text_[next_] == '\r' ? 2 : 1;
     ++line_;
@@ -100,10 +131,12 @@ class Parser {
   std::string path_;
   size_t next_ = 0;
   size_t line_ = 1;
+  char separator_ = ',';
 };
 
 std::vector<std::string> take_header(Parser& parser) {
-  const std::vector<std::string> columns = parser.take_row(0);
+  std::vector<std::string> columns = parser.take_row(0);
+  for (std::string& name : columns) name = std::string(trimmed(name));
   std::unordered_set<std::string_view> seen;
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::string& name = columns[i];
@@ -122,10 +155,13 @@ std::vector<std::string> take_header(Parser& parser) {
 
 }  // namespace
 
+std::string separator_name(char separator) {
+  return separator == ',' ? "comma" : separator == ';' ? "semicolon" : "tab";
+}
+
 Table read_csv(const std::filesystem::path& path) {
-  const std::string bytes = read_maybe_gzip(path, kDoing);
-  std::string_view text = bytes;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const DecodedText decoded = to_utf8(read_maybe_gzip(path, kDoing), {kDoing, path.string()});
+  const std::string_view text = decoded.text;
   Parser parser(text, path.string());
   if (parser.at_end()) parser.fail("an empty file", "a first line that names the columns");
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
@@ -133,6 +169,8 @@ Table read_csv(const std::filesystem::path& path) {
                 "is this a spreadsheet or UTF-16? Save it as CSV in UTF-8");
 
   Table table;
+  table.separator = parser.separator();
+  table.encoding = decoded.encoding;
   table.columns = take_header(parser);
   while (!parser.at_end()) {
     const size_t line = parser.line();
@@ -142,7 +180,8 @@ Table read_csv(const std::filesystem::path& path) {
     if (cells.size() != table.columns.size())
       parser.fail(fmt::format("{} cells in line {}", cells.size(), line),
                   fmt::format("{}, one per column", table.columns.size()),
-                  "a cell with a comma in it needs quotes around it");
+                  fmt::format("a cell with a {} in it needs quotes around it",
+                              separator_name(table.separator)));
     table.rows.push_back(std::move(cells));
   }
   return table;

@@ -18,6 +18,7 @@ struct DataOptions {
   int64_t binarize_seed = 777;
   bool mirror = false;
   double label_fraction = 1.0;
+  int64_t labels_per_value = 0;
   int64_t label_seed = 1;
 
   void visit(OptionVisitor& visitor);

@@ -11,15 +11,16 @@
 #include <string_view>
 
 #include "facet/data/image.h"
+#include "facet/data/image_fit.h"
 
 namespace facet {
 
 /// The formats that are read, for messages; files are told apart by content and not by name.
-inline constexpr std::string_view kReadFormats = "PNG, JPEG, WebP, TIFF, GIF or HEIC";
+inline constexpr std::string_view kReadFormats = "PNG, JPEG, WebP, TIFF, GIF, BMP or HEIC";
 
 /// How names of pictures end, in small letters: what an import of a folder takes.
-inline constexpr std::array<std::string_view, 9> kPictureEndings = {
-    ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".heic", ".heif"};
+inline constexpr std::array<std::string_view, 10> kPictureEndings = {
+    ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".heic", ".heif"};
 
 /// What a picture may cost that comes from someone else.
 struct ImageLimits {
@@ -34,15 +35,20 @@ Image read_image(const std::filesystem::path& path);
 
 /// The same brought to a size as resize() does. Large photos are shrunk while they are decoded,
 /// which takes a fraction of the time and of the memory.
-Image read_image(const std::filesystem::path& path, int64_t height, int64_t width);
+Image read_image(const std::filesystem::path& path, int64_t height, int64_t width,
+                 Fit fit = Fit::crop);
+
+/// Throws an Error if this program cannot read any picture.
+void require_image_reader();
 
 /// The picture in the bytes of a file; `name` is for messages.
 Image decode_image(std::string_view bytes, const std::filesystem::path& name,
                    const ImageLimits& limits = {});
 
-/// Cuts the largest centred window of the target's aspect ratio and brings it to the target's size,
-/// by a Lanczos filter where that shrinks and cubic interpolation where it enlarges.
-Image resize(const Image& image, int64_t height, int64_t width);
+/// Cuts the largest centred window of the target's aspect ratio, or pads the whole picture to it,
+/// and brings it to the target's size, by a Lanczos filter where that shrinks and cubic
+/// interpolation where it enlarges.
+Image resize(const Image& image, int64_t height, int64_t width, Fit fit = Fit::crop);
 
 /// The bytes of a PNG file of a grey or RGB image.
 std::string encode_png(const Image& image);

@@ -14,6 +14,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/data/image_bmp.h"
 #include "facet/data/image_file.h"
 #include "facet/data/image_outline.h"
 
@@ -30,6 +31,12 @@ struct Size {
   int width = 0;
 
   bool operator==(const Size&) const = default;
+};
+
+/// The size that a picture is brought to, and how.
+struct Target {
+  Size size;
+  Fit fit;
 };
 
 /// What libvips and the libraries below it complain about in this thread while the object lives.
@@ -249,20 +256,25 @@ Picture on_white(Picture picture) {
   return run(vips_flatten, picture, "background", background.get());
 }
 
-/// The factor by which `from` just covers `to`.
-double covering_scale(const Size& from, const Size& to) {
-  return std::max(static_cast<double>(to.height) / from.height,
-                  static_cast<double>(to.width) / from.width);
+/// The factor by which `from` just covers `to`, or by which it just fits in.
+double scale_between(const Size& from, const Size& to, Fit fit) {
+  const auto [least, most] = std::minmax(
+      {static_cast<double>(to.height) / from.height, static_cast<double>(to.width) / from.width});
+  return fit == Fit::crop ? most : least;
 }
 
-Picture scaled_to_cover(Picture picture, const Size& target) {
+/// At least as large as the target, or at most.
+Picture scaled(Picture picture, const Size& target, Fit fit) {
   const Size size = size_of(picture);
-  const double scale = covering_scale(size, target);
-  const Size scaled{std::max(target.height, static_cast<int>(std::lround(size.height * scale))),
-                    std::max(target.width, static_cast<int>(std::lround(size.width * scale)))};
-  if (scaled == size) return picture;
-  return run(vips_resize, picture, static_cast<double>(scaled.width) / size.width, "vscale",
-             static_cast<double>(scaled.height) / size.height);
+  const double scale = scale_between(size, target, fit);
+  const auto length = [&](int from, int to) {
+    const int rounded = static_cast<int>(std::lround(from * scale));
+    return fit == Fit::crop ? std::max(to, rounded) : std::clamp(rounded, 1, to);
+  };
+  const Size goal{length(size.height, target.height), length(size.width, target.width)};
+  if (goal == size) return picture;
+  return run(vips_resize, picture, static_cast<double>(goal.width) / size.width, "vscale",
+             static_cast<double>(goal.height) / size.height);
 }
 
 Picture center_of(Picture picture, const Size& wanted) {
@@ -273,11 +285,21 @@ Picture center_of(Picture picture, const Size& wanted) {
              (size.height - cut.height) / 2, cut.width, cut.height);
 }
 
+/// The whole picture in the middle of a black one.
+Picture padded(Picture picture, const Size& target) {
+  picture = scaled(std::move(picture), target, Fit::pad);
+  const Size size = size_of(picture);
+  if (size == target) return picture;
+  return run(vips_embed, picture, (target.width - size.width) / 2,
+             (target.height - size.height) / 2, target.width, target.height, "extend",
+             VIPS_EXTEND_BLACK);
+}
+
 /// The centre in the target's size. What is to be enlarged is cut first: a whole strip of a few
 /// pixels' height may become longer than libvips counts.
-Picture fitted(Picture picture, const Size& target) {
+Picture cropped(Picture picture, const Size& target) {
   const Size size = size_of(picture);
-  const double scale = covering_scale(size, target);
+  const double scale = scale_between(size, target, Fit::crop);
   if (scale > 1) {
     const auto needed = [&](int length, int goal) {
       const int window = static_cast<int>(std::ceil(goal / scale));
@@ -286,7 +308,12 @@ Picture fitted(Picture picture, const Size& target) {
     picture = center_of(std::move(picture),
                         {needed(size.height, target.height), needed(size.width, target.width)});
   }
-  return center_of(scaled_to_cover(std::move(picture), target), target);
+  return center_of(scaled(std::move(picture), target, Fit::crop), target);
+}
+
+Picture fitted(Picture picture, const Size& target, Fit fit) {
+  return fit == Fit::crop ? cropped(std::move(picture), target)
+                          : padded(std::move(picture), target);
 }
 
 /// [H, W, C], by strips and in this thread. Memory is taken as pixels come: a header that promises
@@ -337,7 +364,7 @@ Image to_image(const std::vector<uint8_t>& values, const Size& size, int channel
 }
 
 void check_size(const Size& size, const fs::path& path, const ImageLimits& limits) {
-  const std::string found = fmt::format("{} x {} pixels", size.height, size.width);
+  const std::string found = fmt::format("{}x{} pixels", size.width, size.height);
   if (std::min(size.height, size.width) < 1 ||
       std::max(size.height, size.width) > kLongestImageSide)
     fail(path, found, fmt::format("1 to {} per side", kLongestImageSide), "is the file damaged?");
@@ -358,35 +385,51 @@ void check_values(const Picture& picture, const fs::path& path) {
 
 /// All pixels of a file are read, also those that are cut off: damage is damage.
 Image read_pixels(const Format& format, std::string_view bytes, const fs::path& path,
-                  const ImageLimits& limits, const std::optional<Size>& target,
+                  const ImageLimits& limits, const std::optional<Target>& target,
                   Complaints& complaints) {
   const Picture header = load(format, bytes, 1);  // to the end: it may complain when it is closed
   check_size(size_of(header), path, limits);
   const int orientation = vips_image_get_orientation(header.get());
-  Size stored = target.value_or(size_of(header));
+  Size stored = target ? target->size : size_of(header);
+  const Fit fit = target ? target->fit : Fit::crop;
   if (target && orientation >= 5) std::swap(stored.height, stored.width);  // a quarter turn
-  const double shrink = 1 / covering_scale(size_of(header), stored);
+  const double shrink = 1 / scale_between(size_of(header), stored, fit);
 
   Picture picture = shrink > 1 ? load(format, bytes, shrink) : shared(header);
   picture = on_white(in_our_colors(std::move(picture)));
   check_values(picture, path);
-  if (shrink > 1) picture = scaled_to_cover(std::move(picture), stored);
+  if (shrink > 1) picture = scaled(std::move(picture), stored, fit);
   complaints.pixels_begin();
   const std::vector<uint8_t> values = pixels_of(picture);
-  if (orientation == 1 && (!target || size_of(picture) == *target))
+  if (orientation == 1 && (!target || size_of(picture) == target->size))
     return to_image(values, size_of(picture), channels_of(picture));
 
   picture = wrapped(values, size_of(picture), channels_of(picture));
   vips_image_set_int(picture.get(), VIPS_META_ORIENTATION, orientation);
   if (orientation != 1) picture = run(vips_autorot, picture);
-  if (target) picture = fitted(std::move(picture), *target);
+  if (target) picture = fitted(std::move(picture), target->size, fit);
   return to_image(pixels_of(picture), size_of(picture), channels_of(picture));
 }
 
+/// libvips has no loader of its own for BMP.
+Image decode_bmp_file(std::string_view bytes, const fs::path& path, const ImageLimits& limits,
+                      const std::optional<Target>& target) {
+  try {
+    const BmpHeader header = read_bmp_header(bytes);
+    check_size({header.height, header.width}, path, limits);
+    const Image image = read_bmp_pixels(bytes, header);
+    return target ? resize(image, target->size.height, target->size.width, target->fit) : image;
+  } catch (const DamagedImage& damaged) {
+    fail(path, fmt::format("damage ({})", damaged.damage), "a whole BMP file",
+         "was the file cut short?");
+  }
+}
+
 Image decode(std::string_view bytes, const fs::path& path, const ImageLimits& limits,
-             const std::optional<Size>& target) {
+             const std::optional<Target>& target) {
   require_vips(kReading);
   const Format* format = format_of(bytes);
+  if (is_bmp(bytes)) return decode_bmp_file(bytes, path, limits, target);
   if (format == nullptr)
     fail(path, bytes.empty() ? "an empty file" : "a file of another kind",
          fmt::format("a {} file", kReadFormats), "other formats are to be converted first");
@@ -410,7 +453,7 @@ Image decode(std::string_view bytes, const fs::path& path, const ImageLimits& li
 Size checked_target(int64_t height, int64_t width) {
   if (std::min(height, width) < 1 || std::max(height, width) > kLongestImageSide)
     throw Error({.doing = kResizing,
-                 .found = fmt::format("a target of {} x {} pixels", height, width),
+                 .found = fmt::format("a target of {}x{} pixels", width, height),
                  .expected = fmt::format("1 to {} per side", kLongestImageSide)});
   return {static_cast<int>(height), static_cast<int>(width)};
 }
@@ -419,16 +462,18 @@ Size checked_target(int64_t height, int64_t width) {
 
 Image read_image(const fs::path& path) { return decode_image(read_text(path, kReading), path); }
 
-Image read_image(const fs::path& path, int64_t height, int64_t width) {
-  const Size target = checked_target(height, width);
+Image read_image(const fs::path& path, int64_t height, int64_t width, Fit fit) {
+  const Target target{checked_target(height, width), fit};
   return decode(read_text(path, kReading), path, {}, target);
 }
+
+void require_image_reader() { require_vips(kReading); }
 
 Image decode_image(std::string_view bytes, const fs::path& name, const ImageLimits& limits) {
   return decode(bytes, name, limits, std::nullopt);
 }
 
-Image resize(const Image& image, int64_t height, int64_t width) {
+Image resize(const Image& image, int64_t height, int64_t width, Fit fit) {
   check_image(image, kResizing);
   const Size target = checked_target(height, width);
   const Size size{static_cast<int>(image.height), static_cast<int>(image.width)};
@@ -436,7 +481,8 @@ Image resize(const Image& image, int64_t height, int64_t width) {
   require_vips(kResizing);
   const std::vector<uint8_t> values = interleaved(image);
   try {
-    const Picture picture = fitted(wrapped(values, size, static_cast<int>(image.channels)), target);
+    const Picture picture =
+        fitted(wrapped(values, size, static_cast<int>(image.channels)), target, fit);
     return to_image(pixels_of(picture), size_of(picture), channels_of(picture));
   } catch (const DamagedImage& failure) {
     throw Error({.doing = kResizing, .found = failure.damage, .expected = "no error"});

@@ -18,12 +18,16 @@ namespace {
 
 Image read_image(const std::filesystem::path& path) { fail("reading an image", path.string()); }
 
-Image read_image(const std::filesystem::path& path, int64_t, int64_t) { return read_image(path); }
+Image read_image(const std::filesystem::path& path, int64_t, int64_t, Fit) {
+  return read_image(path);
+}
+
+void require_image_reader() { fail("reading images", ""); }
 
 Image decode_image(std::string_view, const std::filesystem::path& name, const ImageLimits&) {
   return read_image(name);
 }
 
-Image resize(const Image&, int64_t, int64_t) { fail("resizing an image", ""); }
+Image resize(const Image&, int64_t, int64_t, Fit) { fail("resizing an image", ""); }
 
 }  // namespace facet

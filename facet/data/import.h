@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,23 @@ namespace facet {
 /// values above 1 counts as binary and is scaled to 0 and 255.
 Pack import_idx(const std::vector<IdxPart>& parts, const std::string& name);
 
-/// One idx file of images; row r of the table describes image r.
+/// One idx file of images; row r of the table describes image r. Sentences about columns and values
+/// are added to `remarks`.
 Pack import_idx_with_table(const std::filesystem::path& images, const std::filesystem::path& table,
-                           const TableOptions& options);
+                           const TableOptions& options, std::vector<std::string>& remarks);
 
-/// Every picture in `folder` and its subfolders, by the endings of names (image_file.h). An image
-/// without a row in the table has unknown labels; a row without an image is an error. Grey and
-/// colour files can only be mixed if `grey` is set.
-Pack import_folder(const std::filesystem::path& folder, const FolderOptions& options);
+/// Every picture in `folder` and its subfolders, by the endings of names (image_file.h), written to
+/// a pack at `output` image by image: memory does not grow with their number. Names that begin with
+/// a dot are passed over. An image without a row in the table has unknown labels; rows without an
+/// image are counted. Images with the same pixels come into one split. Nothing, if events.stop()
+/// said so.
+std::optional<ImportSummary> import_folder(const std::filesystem::path& folder,
+                                           const FolderOptions& options,
+                                           const std::filesystem::path& output,
+                                           const ImportEvents& events = {});
+
+/// How many images a pack has, of which shape, in which splits and with which values.
+ImportSummary summary_of(const Pack& pack);
 
 /// The built-in portraits: 80 % train, 10 % valid, 10 % test, in this order, as portraits are
 /// independent of each other.

@@ -1,49 +1,48 @@
 #include "facet/data/import_files.h"
 
-#include <fmt/format.h>
+#include <functional>
 
-#include "facet/core/torch.h"
+#include "facet/core/file.h"
 #include "facet/data/import.h"
 
 namespace facet {
 
 namespace {
 
-std::string write_and_describe(const Pack& pack, const std::filesystem::path& output) {
+ImportSummary write_made(const std::filesystem::path& output, const std::function<Pack()>& make) {
+  require_writable(output, "writing a pack");
+  const Pack pack = make();
   write_pack(output, pack);
-  std::string counts;
-  for (size_t s = 0; s < split_names.size(); ++s)
-    counts +=
-        fmt::format("{}{} {}", s == 0 ? "" : ", ",
-                    pack.split.eq(static_cast<int64_t>(s)).sum().item<int64_t>(), split_names[s]);
-  const ImageShape shape = pack.shape();
-  return fmt::format("{}: {} images of {}x{} in {} channel{} ({}), {} propert{}", output.string(),
-                     pack.count(), shape.height, shape.width, shape.channels,
-                     shape.channels == 1 ? "" : "s", counts, pack.properties.size(),
-                     pack.properties.size() == 1 ? "y" : "ies");
+  return summary_of(pack);
 }
 
 }  // namespace
 
-std::string import_idx_files(const std::vector<IdxPart>& parts, const std::string& name,
-                             const std::filesystem::path& output) {
-  return write_and_describe(import_idx(parts, name), output);
+ImportSummary import_idx_files(const std::vector<IdxPart>& parts, const std::string& name,
+                               const std::filesystem::path& output) {
+  return write_made(output, [&] { return import_idx(parts, name); });
 }
 
-std::string import_idx_table(const std::filesystem::path& images,
-                             const std::filesystem::path& table, const TableOptions& options,
-                             const std::filesystem::path& output) {
-  return write_and_describe(import_idx_with_table(images, table, options), output);
+ImportSummary import_idx_table(const std::filesystem::path& images,
+                               const std::filesystem::path& table, const TableOptions& options,
+                               const std::filesystem::path& output) {
+  std::vector<std::string> remarks;
+  ImportSummary summary =
+      write_made(output, [&] { return import_idx_with_table(images, table, options, remarks); });
+  summary.remarks = remarks;
+  return summary;
 }
 
-std::string import_image_folder(const std::filesystem::path& folder, const FolderOptions& options,
-                                const std::filesystem::path& output) {
-  return write_and_describe(import_folder(folder, options), output);
+ImportSummary import_portraits(const PortraitSetOptions& options,
+                               const std::filesystem::path& output) {
+  return write_made(output, [&] { return make_portraits(options); });
 }
 
-std::string import_portraits(const PortraitSetOptions& options,
-                             const std::filesystem::path& output) {
-  return write_and_describe(make_portraits(options), output);
+std::optional<ImportSummary> import_image_folder(const std::filesystem::path& folder,
+                                                 const FolderOptions& options,
+                                                 const std::filesystem::path& output,
+                                                 const ImportEvents& events) {
+  return import_folder(folder, options, output, events);
 }
 
 }  // namespace facet

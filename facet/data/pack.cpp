@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <zlib.h>
 
 #include <fmt/format.h>
@@ -11,12 +12,11 @@
 #include "facet/core/error.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/data/pack_texts.h"
 
 namespace facet {
 
 namespace {
-
-constexpr const char* format_name = "facet-pack-1";
 
 std::vector<Property> parse_properties(const std::string& text, const std::string& object) {
   const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -105,6 +105,7 @@ void Pack::validate(const std::string& object) const {
                        properties[p].name),
            fmt::format("-1 (unknown) to {}, since it has {} values", values - 1, values));
   }
+  validate_texts(*this, {"checking a pack", object});
 }
 
 std::string fingerprint(const Pack& pack) {
@@ -125,11 +126,11 @@ Pack read_pack(const std::filesystem::path& path) {
     const auto found = file.metadata.find(key);
     return found == file.metadata.end() ? std::string() : found->second;
   };
-  if (metadata("format") != format_name)
+  if (metadata("format") != kPackFormat)
     throw Error({.doing = "reading a pack",
                  .object = object,
                  .found = fmt::format("format '{}'", metadata("format")),
-                 .expected = fmt::format("'{}'", format_name),
+                 .expected = fmt::format("'{}'", kPackFormat),
                  .cause = "is this a model? Make packs with 'facet import'"});
   Pack pack;
   pack.images = file.get("images", kUInt8, {-1, -1, -1, -1}, object);
@@ -137,21 +138,23 @@ Pack read_pack(const std::filesystem::path& path) {
   pack.split = file.get("split", kUInt8, {pack.images.size(0)}, object);
   pack.properties = parse_properties(metadata("properties"), object);
   pack.origin = metadata("origin");
+  if (file.tensors.count("files") != 0)
+    pack.files = read_texts(file, "files", 1, pack.count(), object).front();
+  if (const std::string table = metadata("table"); !table.empty())
+    pack.table = read_table(file, table, pack.count(), object);
   pack.validate(object);
   return pack;
 }
 
 void write_pack(const std::filesystem::path& path, const Pack& pack) {
   pack.validate(path.string());
-  nlohmann::ordered_json properties = nlohmann::ordered_json::array();
-  for (const Property& property : pack.properties)
-    properties.push_back({{"name", property.name}, {"values", property.values}});
-  const std::string text =
-      properties.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  write_safetensors(path,
-                    {{{"images", pack.images}, {"labels", pack.labels}, {"split", pack.split}},
-                     {{"format", format_name}, {"properties", text}, {"origin", pack.origin}}},
-                    "writing a pack");
+  TensorFile file{{{"images", pack.images}, {"labels", pack.labels}, {"split", pack.split}},
+                  pack_metadata(pack)};
+  if (!pack.files.empty())
+    std::tie(file.tensors["files"], file.tensors["files.ends"]) = joined_texts({pack.files});
+  if (!pack.table.empty())
+    std::tie(file.tensors["table"], file.tensors["table.ends"]) = joined_texts(pack.table.cells);
+  write_safetensors(path, file, "writing a pack");
 }
 
 std::vector<Image> to_images(const torch::Tensor& pixels) {

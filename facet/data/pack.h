@@ -1,6 +1,7 @@
 // A pack: a data set in our on-disk format, a safetensors file with images U8 [N, C, H, W], labels
 // I32 [N, P] (-1 where unknown) and split U8 [N] (0 train, 1 valid, 2 test). The metadata has the
-// names of the properties and their values.
+// names of the properties and their values. A pack of a folder also has the names of the files and
+// the user's own table, so that what a model says of an image can be written beside it.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "facet/data/image.h"
 #include "facet/data/image_shape.h"
 #include "facet/data/split.h"
+#include "facet/data/text_column.h"
 
 namespace facet {
 
@@ -34,12 +36,27 @@ class SharedPixels {
   std::map<std::string, torch::Tensor> pixels_;
 };
 
+/// The user's table as it was: every column, in its order, with the cells that belong to each
+/// image.
+struct TableColumns {
+  std::vector<std::string> names;  ///< the header
+  /// cells[c][n]: the cell of image n in column c, in UTF-8, without the quotes of CSV, otherwise
+  /// as given; empty for an image without a row.
+  std::vector<TextColumn> cells;
+  int64_t file_column = -1;  ///< the column that names the file; -1: none
+  char separator = ',';      ///< between cells in the user's file: comma, semicolon or tab
+
+  bool empty() const { return names.empty(); }
+};
+
 struct Pack {
   torch::Tensor images;  ///< U8 [N, C, H, W]
   torch::Tensor labels;  ///< I32 [N, P], -1 where unknown
   torch::Tensor split;   ///< U8 [N]
   std::vector<Property> properties;
   std::string origin;  ///< one line that says where it came from
+  TextColumn files;    ///< N paths relative to the folder that was imported, with '/'; may be empty
+  TableColumns table;  ///< of packs from a folder with a table; else empty
   /// If set, image sets made from this pack share their pixels.
   std::shared_ptr<SharedPixels> shared;
 

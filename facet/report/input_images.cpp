@@ -16,7 +16,7 @@ namespace facet {
 namespace {
 
 std::string shape_text(const ImageShape& shape) {
-  return fmt::format("{}x{} {}", shape.height, shape.width, shape.channels == 1 ? "grey" : "RGB");
+  return fmt::format("{}x{} {}", shape.width, shape.height, shape.channels == 1 ? "grey" : "RGB");
 }
 
 ImageShape shape_of(const Image& image) { return {image.channels, image.height, image.width}; }

@@ -10,6 +10,7 @@
 
 #include "facet/core/device.h"
 #include "facet/core/error.h"
+#include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/core/version.h"
@@ -86,37 +87,13 @@ Pack random_pack(const BenchOptions& options) {
   return pack;
 }
 
-/// A temporary folder for the run that is measured.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "facet-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      throw Error({.doing = "measuring in a new folder of",
-                   .object = fs::temp_directory_path().string(),
-                   .found = "that it cannot be made",
-                   .expected = "space for a few megabytes"});
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 struct StepTimes {
   double pretrain = 0, initialise = 0, joint = 0;  ///< milliseconds
 };
 
 StepTimes time_steps(const Config& config, const Pack& pack, torch::Device device,
                      const Stopwatch& stopwatch) {
-  const ScratchFolder folder;
+  const ScratchFolder folder("facet-bench");
   const cuda::StreamScope stream(device);
   Trainer trainer(config, pack, {folder.path()}, device, false, {});
   StepTimes times;

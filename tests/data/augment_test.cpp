@@ -31,6 +31,22 @@ TEST(Augment, KeepsAnImageCloserToItselfThanToOthers) {
   EXPECT_GE(own, 28);  // of 40: a face shifted by two pixels may resemble another; chance gives 1
 }
 
+TEST(AugmentStrongly, ChangesImagesMoreThanAugmentDoes) {
+  const torch::Tensor images = some_portraits();
+  const auto change = [&](const torch::Tensor& changed) {
+    return (changed.to(kFloat32) - images.to(kFloat32)).abs().mean().item<double>();
+  };
+  const torch::Tensor strong = augment_strongly(images, Key(3));
+  EXPECT_EQ(strong.sizes(), images.sizes());
+  EXPECT_TRUE(torch::equal(strong, augment_strongly(images, Key(3))));
+  EXPECT_FALSE(torch::equal(strong, augment_strongly(images, Key(4))));
+  EXPECT_GT(change(strong), 1.3 * change(augment(images, Key(3))));
+  // Still pictures of the same faces: nearer to their own image than chance.
+  const torch::Tensor nearest =
+      torch::cdist(strong.to(kFloat32).flatten(1), images.to(kFloat32).flatten(1)).argmin(1);
+  EXPECT_GE(nearest.eq(torch::arange(images.size(0))).sum().item<int64_t>(), 8);  // chance gives 1
+}
+
 TEST(Augment, ImageSetsDrawAugmentedImagesIfSet) {
   const Pack pack = make_portraits({40, 32, 1});
   ImageSet set = select_images(pack, {Split::train}, {}, true, torch::kCPU);

@@ -77,6 +77,31 @@ TEST(SelectImages, TakesTheSplitsWithTheirLabels) {
   EXPECT_THROW(select_images(bare, {Split::test}, {}, true, torch::kCPU), Error);
 }
 
+TEST(SelectImages, KeepsAsManyLabelsOfEveryValueAsAsked) {
+  const Pack pack = make_portraits({400, 16, 1});
+  DataOptions options;
+  options.labels_per_value = 7;
+  const auto labels = [&] {
+    return select_images(pack, {Split::train}, options, /*training=*/true, torch::kCPU).labels;
+  };
+  const torch::Tensor kept = labels(),
+                      all = pack.labels.index_select(0, pack.indices({Split::train}));
+  for (int64_t property = 0; property < kept.size(1); ++property) {
+    const torch::Tensor column = kept.select(1, property);
+    for (int64_t value = 0; value <= column.max().item<int64_t>(); ++value)
+      EXPECT_EQ(column.eq(value).sum().item<int64_t>(), 7) << property << " " << value;
+    const torch::Tensor known = column.ge(0);
+    EXPECT_TRUE(torch::equal(column.masked_select(known),
+                             all.select(1, property).to(kInt64).masked_select(known)));
+  }
+  EXPECT_FALSE(torch::equal(kept.select(1, 0).ge(0), kept.select(1, 1).ge(0)))
+      << "properties have labels on different images";
+  options.label_seed = 2;
+  EXPECT_FALSE(torch::equal(kept, labels()));
+  options.labels_per_value = 100'000;
+  EXPECT_TRUE(torch::equal(labels(), all.to(kInt64)));
+}
+
 TEST(Binarize, ByDrawHasTheGreyValueAsItsMeanAndChangesWithTheStep) {
   DataOptions options;
   options.binarize = "draw";

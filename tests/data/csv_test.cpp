@@ -1,5 +1,6 @@
 #include "facet/data/csv.h"
 
+#include <algorithm>
 #include <random>
 #include <zlib.h>
 
@@ -63,6 +64,64 @@ TEST_F(Csv, LineEndsByteOrderMarkAndCompressionMakeNoDifference) {
                 .columns,
             (Row{"a", "b"}));
   EXPECT_EQ(read(gzip("a,b\n1,\n2,\xc3\xa9\n")).rows, rows);
+}
+
+TEST_F(Csv, SemicolonsAndTabsSeparateTooAndAreFoundInTheHeader) {
+  for (const char separator : {',', ';', '\t'}) {
+    std::string text = "file|a, b|c\nx.png|1|\"2|3\"\n";
+    if (separator == ',') text = "file|\"a, b\"|c\nx.png|1|\"2|3\"\n";
+    std::replace(text.begin(), text.end(), '|', separator);
+    const Table table = read(text);
+    EXPECT_EQ(table.separator, separator);
+    EXPECT_EQ(table.columns, (Row{"file", "a, b", "c"}));
+    EXPECT_EQ(table.rows, (Rows{{"x.png", "1", std::string("2") + separator + "3"}}));
+  }
+  EXPECT_EQ(read("file\na;b\n").rows, (Rows{{"a;b"}})) << "the header alone counts";
+  EXPECT_EQ(read("sep=;\r\nfile,x;b\r\n1;2\r\n").columns, (Row{"file,x", "b"}));
+  expect_message("a;b\n1;2;3\n", "a cell with a semicolon in it needs quotes");
+  expect_message("a\tb\n\"1\"x\t2\n", "a tab or a line end after every cell");
+}
+
+TEST_F(Csv, NamesOfColumnsAreTrimmed) {
+  EXPECT_EQ(read(" file ,\tsmile\n1,2\n").columns, (Row{"file", "smile"}));
+  expect_message("a,a \n", "column 2 named 'a'");
+}
+
+/// A text in UTF-16, the low byte first or last, with its byte-order mark.
+std::string utf16(const std::u16string& text, bool big_endian) {
+  std::string bytes;
+  for (const char16_t unit : u'\ufeff' + text) {
+    bytes += static_cast<char>(big_endian ? unit >> 8 : unit & 0xff);
+    bytes += static_cast<char>(big_endian ? unit & 0xff : unit >> 8);
+  }
+  return bytes;
+}
+
+TEST_F(Csv, EncodingsOfSpreadsheetsAreRecognised) {
+  const Rows rows = {{"1", "gr\xc3\xbcn"}, {"2", "\xe2\x82\xac\xf0\x9f\x98\x80"}};
+  for (const bool big_endian : {false, true}) {
+    const Table table = read(utf16(u"a,b\r\n1,gr\u00fcn\r\n2,\u20ac\U0001f600\r\n", big_endian));
+    EXPECT_EQ(table.rows, rows);
+    EXPECT_EQ(table.encoding, "UTF-16");
+  }
+  const Table western = read("a;b\n1;gr\xfcn\n2;\x80\n");
+  EXPECT_EQ(western.rows, (Rows{{"1", "gr\xc3\xbcn"}, {"2", "\xe2\x82\xac"}}));
+  EXPECT_EQ(western.encoding, "Windows-1252");
+  EXPECT_EQ(read("a\ngr\xc3\xbcn\n").encoding, "UTF-8");
+}
+
+TEST_F(Csv, EncodingsThatCannotBeToldAreRefused) {
+  expect_message("a,b\n1,gr\xc3\xbcn\n2,gr\xfcn\n", "bytes in line 3 that are no UTF-8");
+  expect_message(
+      "\xef\xbb\xbf"
+      "a,b\n1,gr\xfcn\n",
+      "bytes in line 2 that are no UTF-8");
+  expect_message("a,b\n1,\x81\n", "byte 0x81 in line 2");
+  expect_message("PK\x03\x04 and so on", "a spreadsheet");
+  std::string odd = utf16(u"a,b\n", false);
+  odd.pop_back();
+  expect_message(odd, "half a character");
+  expect_message(utf16(std::u16string(u"a\n") + char16_t(0xd800), false), "half of a character");
 }
 
 TEST_F(Csv, AnEmptyLastCellNeedsNoLineEnd) { EXPECT_EQ(read("a,b\n1,").rows, (Rows{{"1", ""}})); }

@@ -1,0 +1,133 @@
+#include "facet/data/pack_writer.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include <nlohmann/json.hpp>
+
+#include "facet/core/torch.h"
+#include "facet/data/pack_texts.h"
+
+namespace facet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kWriting = "writing a pack";
+
+struct Entry {
+  const char* name;
+  const char* type;
+  std::vector<int64_t> shape;
+  uint64_t bytes;
+};
+
+uint64_t aligned(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+/// The JSON header of tensors that follow each other.
+std::string header_text(const std::map<std::string, std::string>& metadata,
+                        const std::vector<Entry>& entries) {
+  Json header = {{"__metadata__", metadata}};
+  uint64_t offset = 0;
+  for (const Entry& entry : entries) {
+    header[entry.name] = {{"dtype", entry.type},
+                          {"shape", entry.shape},
+                          {"data_offsets", {offset, offset + entry.bytes}}};
+    offset += entry.bytes;
+  }
+  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const std::filesystem::path& checked(const std::filesystem::path& path) {
+  require_writable(path, kWriting);
+  return path;
+}
+
+}  // namespace
+
+PackWriter::PackWriter(const std::filesystem::path& path) : file_(checked(path), kWriting) {}
+
+void PackWriter::begin(const Pack& description) {
+  constexpr int64_t largest = int64_t{1} << 50;  // a number as long as any that can come
+  std::vector<Entry> entries;
+  for (const char* name :
+       {"images", "split", "files", "files.ends", "table.ends", "labels", "table"})
+    entries.push_back({name, "U8", {largest, largest, largest, largest}, largest});
+  start_ = 8 + aligned(header_text(pack_metadata(description), entries).size());
+}
+
+void PackWriter::add(const Image& image) {
+  if (count_ == 0) {
+    shape_ = {image.channels, image.height, image.width};
+    plane_ = static_cast<size_t>(image.height * image.width);
+  }
+  assert(image.height == shape_.height && image.width == shape_.width);
+  if (image.channels > shape_.channels) become_colour();
+  const Image stored = image.channels == shape_.channels ? Image{} : with_channels(image, 3);
+  const std::vector<uint8_t>& values = stored.pixels.empty() ? image.pixels : stored.pixels;
+  file_.write_at(position(count_), values.data(), values.size());
+  ++count_;
+}
+
+/// From the last image to the first: each moves to where nothing is read any more.
+void PackWriter::become_colour() {
+  std::vector<uint8_t> planes(3 * plane_);
+  for (int64_t n = count_ - 1; n >= 0; --n) {
+    file_.read_at(position(n), planes.data(), plane_);
+    std::copy_n(planes.begin(), plane_, planes.begin() + static_cast<long>(plane_));
+    std::copy_n(planes.begin(), plane_, planes.begin() + static_cast<long>(2 * plane_));
+    file_.write_at(start_ + static_cast<uint64_t>(n) * planes.size(), planes.data(), planes.size());
+  }
+  shape_.channels = 3;
+}
+
+std::vector<uint8_t> PackWriter::pixels(int64_t image) {
+  std::vector<uint8_t> values(image_size());
+  file_.read_at(position(image), values.data(), values.size());
+  return values;
+}
+
+void PackWriter::finish(const Pack& pack) {
+  const auto columns = static_cast<int64_t>(pack.table.names.size());
+  const torch::Tensor labels = pack.labels.contiguous(), split = pack.split.contiguous();
+  auto [names, name_ends] = joined_texts({pack.files});
+  auto [cells, cell_ends] = joined_texts(pack.table.cells);
+  // The bytes of names are padded so that the numbers behind them start on their natural boundary.
+  const uint64_t before = static_cast<uint64_t>(count_) * (image_size() + 1);
+  const uint64_t name_bytes = aligned(before + names.nbytes()) - before;
+  std::vector<Entry> entries = {{"images",
+                                 "U8",
+                                 {count_, shape_.channels, shape_.height, shape_.width},
+                                 static_cast<uint64_t>(count_) * image_size()},
+                                {"split", "U8", {count_}, split.nbytes()},
+                                {"files", "U8", {static_cast<int64_t>(name_bytes)}, name_bytes},
+                                {"files.ends", "I64", {1, count_}, name_ends.nbytes()}};
+  if (columns > 0) entries.push_back({"table.ends", "I64", {columns, count_}, cell_ends.nbytes()});
+  entries.push_back({"labels", "I32", labels.sizes().vec(), labels.nbytes()});
+  if (columns > 0) entries.push_back({"table", "U8", {cells.numel()}, cells.nbytes()});
+
+  std::string text = header_text(pack_metadata(pack), entries);
+  assert(text.size() + 8 <= start_);
+  text.resize(start_ - 8, ' ');
+  const uint64_t header_size = text.size();
+  file_.write_at(0, &header_size, sizeof header_size);
+  file_.write_at(sizeof header_size, text.data(), text.size());
+
+  uint64_t at = position(count_);
+  const auto put = [&](const void* data, uint64_t bytes) {
+    file_.write_at(at, data, bytes);
+    at += bytes;
+  };
+  put(split.data_ptr(), split.nbytes());
+  put(names.data_ptr(), names.nbytes());
+  constexpr std::array<char, 8> padding{};
+  put(padding.data(), name_bytes - names.nbytes());
+  put(name_ends.data_ptr(), name_ends.nbytes());
+  if (columns > 0) put(cell_ends.data_ptr(), cell_ends.nbytes());
+  put(labels.data_ptr(), labels.nbytes());
+  if (columns > 0) put(cells.data_ptr(), cells.nbytes());
+  file_.commit();
+}
+
+}  // namespace facet
