@@ -66,6 +66,11 @@ void add_grid_command(const Command& program) {
       .excludes(blocks)
       .show_default();
   command.repeated("--fix", arguments->request.fixed, "Fix a factor at a component, name=value");
+  command
+      .option("--merge", arguments->request.merge,
+              "Merge the components of the free factors that are shown or fixed into so many "
+              "groups each; ranges and numbers are then those of groups")
+      .range(1, 10000);
   command.run([arguments] { run_grid(*arguments); });
 }
 

@@ -42,7 +42,14 @@ void add_sample_command(const Command& program) {
   command.option("--count", arguments->request.count, "Number of images")
       .range(1, 10000)
       .show_default();
-  command.repeated("--fix", arguments->request.fixed, "Fix a factor at a component, name=value");
+  const Option fixed = command.repeated("--fix", arguments->request.fixed,
+                                        "Fix a factor at a component, name=value");
+  command
+      .option("--merge", arguments->request.merge,
+              "Merge the components of fixed free factors into so many groups; --fix name=NUMBER "
+              "is then a group, as 'facet clusters --merge' shows it")
+      .range(1, 10000)
+      .needs(fixed);
   command.repeated("--redraw", arguments->request.redrawn,
                    "Draw one factor with another seed, name=SEED");
   command.repeated("--temperature", arguments->request.temperatures,

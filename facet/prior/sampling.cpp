@@ -49,12 +49,13 @@ LatentSample draw_latents(const FactorialMixture& prior, const ComponentChoice& 
 }
 
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
-                            const std::vector<int64_t>& fixed) {
+                            const std::vector<int64_t>& fixed, const std::vector<Groups>& groups) {
   const auto choose = [&](size_t i) {
     const FactorPosterior& posterior = prior.posteriors[i];
-    return i < fixed.size() && fixed[i] >= 0
-               ? same_component(posterior, fixed[i], count)
-               : sample_components(key.fold(i).fold("component"), posterior, count);
+    const Key own = key.fold(i).fold("component");
+    if (i >= fixed.size() || fixed[i] < 0) return sample_components(own, posterior, count);
+    if (i >= groups.size() || groups[i].empty()) return same_component(posterior, fixed[i], count);
+    return sample_components(own, posterior, count, groups[i][static_cast<size_t>(fixed[i])]);
   };
   return draw_latents(prior, choose, student_t_blocks(key, prior));
 }
@@ -91,10 +92,15 @@ torch::Tensor same_component(const FactorPosterior& posterior, int64_t component
   return torch::full({count}, component, posterior.counts.options().dtype(kInt64));
 }
 
-torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count) {
+torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count,
+                                const std::vector<int64_t>& among) {
   // A Dirichlet's pseudo-counts are in proportion to its expected weights.
-  const torch::Tensor weights =
+  torch::Tensor weights =
       posterior.concentration.defined() ? posterior.expected_weights() : posterior.counts;
+  if (!among.empty()) {
+    const torch::Tensor chosen = torch::tensor(among, kInt64).to(weights.device());
+    weights = torch::zeros_like(weights).index_copy(0, chosen, weights.index_select(0, chosen));
+  }
   return torch::multinomial(weights, count, /*replacement=*/true,
                             key.generator(posterior.counts.device()));
 }

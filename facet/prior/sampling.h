@@ -13,6 +13,9 @@
 
 namespace facet {
 
+/// Components by group (prior/merge_tree.h).
+using Groups = std::vector<std::vector<int64_t>>;
+
 /// Latent vectors with the components that they were drawn from.
 struct LatentSample {
   torch::Tensor z;           ///< float64 [count, Z]
@@ -30,9 +33,11 @@ LatentSample draw_latents(const FactorialMixture& prior, const ComponentChoice& 
 
 /// Ancestral sampling: a component per factor from E[pi], then the block from the component's
 /// Student-t predictive (eq:z-t-dist). `fixed[i]` >= 0 fixes factor i at a component; an empty list
-/// fixes none.
+/// fixes none. If `groups[i]` is not empty, `fixed[i]` is one of these groups, and its components
+/// are drawn by their weights; an empty list has no groups.
 LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64_t count,
-                            const std::vector<int64_t>& fixed = {});
+                            const std::vector<int64_t>& fixed = {},
+                            const std::vector<Groups>& groups = {});
 
 /// The same with every named factor at one of its values, all equally likely.
 LatentSample sample_even_values(const Key& key, const FactorialMixture& prior, int64_t count);
@@ -46,8 +51,9 @@ LatentSample sample_even_values_captured(const Key& key, const FactorialMixture&
 /// `count` times the same component, int64 [count].
 torch::Tensor same_component(const FactorPosterior& posterior, int64_t component, int64_t count);
 
-/// Components drawn from E[pi], int64 [count].
-torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count);
+/// Components drawn from E[pi], int64 [count]; only from those in `among` if it is not empty.
+torch::Tensor sample_components(const Key& key, const FactorPosterior& posterior, int64_t count,
+                                const std::vector<int64_t>& among = {});
 
 /// The Normal-Gammas of chosen components (int64 [B]), [B, D] each.
 NormalGamma chosen_components(const FactorPosterior& posterior, const torch::Tensor& components);

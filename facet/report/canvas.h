@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "facet/data/image.h"
 #include "facet/report/paint.h"
 
 namespace facet {
@@ -70,6 +71,8 @@ class Canvas {
   virtual void circle(Spot center, double radius, const Style& style) = 0;
   /// A line of UTF-8 text on the baseline at `spot`.
   virtual void text(Spot spot, Anchor anchor, std::string_view text, Part part) = 0;
+  /// A picture, stretched to fill a rectangle without smoothing.
+  virtual void image(const Rect& rect, const Image& picture) = 0;
 
   /// Cuts off what lies outside of a rectangle, up to end_clip().
   virtual void begin_clip(const Rect& rect) = 0;

@@ -21,8 +21,8 @@ std::string model_text(const Vae& model) {
   std::string text;
   const ImageShape& shape = model.shape();
   text += fmt::format(
-      "  images {}x{} in {} channel{}, {} pixels, network '{}' with {} parameters\n", shape.height,
-      shape.width, shape.channels, shape.channels == 1 ? "" : "s", model.options().likelihood.kind,
+      "  images {}x{} in {} channel{}, {} pixels, network '{}' with {} parameters\n", shape.width,
+      shape.height, shape.channels, shape.channels == 1 ? "" : "s", model.options().likelihood.kind,
       model.options().network.preset, model.network_parameters());
   for (size_t i = 0; i < model.prior.size(); ++i) {
     const FactorOptions& factor = model.prior.factors[i];
@@ -41,7 +41,7 @@ std::string pack_text(const std::string& path) {
   const Pack pack = read_pack(path);
   const ImageShape shape = pack.shape();
   text += fmt::format("a pack: {} images of {}x{} in {} channel{}, from {}\n", pack.count(),
-                      shape.height, shape.width, shape.channels, shape.channels == 1 ? "" : "s",
+                      shape.width, shape.height, shape.channels, shape.channels == 1 ? "" : "s",
                       pack.origin);
   for (size_t s = 0; s < split_names.size(); ++s)
     text += fmt::format("  {} {}\n", split_names[s],

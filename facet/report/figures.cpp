@@ -38,30 +38,33 @@ std::vector<int64_t> held_in_cell(std::vector<int64_t> fixed, const Axis& rows, 
 
 /// Latent vectors of all cells in reading order, `count` draws each, [rows * columns * count, Z].
 torch::Tensor cell_latents(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
-                           const Axis& rows, const Axis& columns, int64_t count, const Key& key) {
+                           const Axis& rows, const Axis& columns, int64_t count, const Key& key,
+                           const FactorGroups& groups) {
   std::vector<torch::Tensor> z;
   for (size_t row = 0; row < rows.components.size(); ++row)
     for (size_t column = 0; column < columns.components.size(); ++column)
       z.push_back(
-          sample_latents(key, prior, count, held_in_cell(fixed, rows, row, columns, column)).z);
+          sample_latents(key, prior, count, held_in_cell(fixed, rows, row, columns, column), groups)
+              .z);
   return torch::cat(z);
 }
 
 /// Labels, columns and magnification for two factors.
-GridOptions axis_layout(const Vae& model, const Axis& rows, const Axis& columns) {
+GridOptions axis_layout(const Vae& model, const Axis& rows, const Axis& columns,
+                        const FactorGroups& groups) {
   GridOptions layout;
   for (const int64_t k : rows.components)
-    layout.row_labels.push_back(component_label(model.prior, rows.factor, k));
+    layout.row_labels.push_back(component_label(model.prior, rows.factor, k, groups));
   for (const int64_t k : columns.components)
-    layout.column_labels.push_back(component_label(model.prior, columns.factor, k));
+    layout.column_labels.push_back(component_label(model.prior, columns.factor, k, groups));
   layout.columns = static_cast<int64_t>(columns.components.size());
   layout.scale = magnification(model.shape(), layout.column_labels);
   return layout;
 }
 
 std::string axis_title(const FactorialMixture& prior, const Axis& rows, const Axis& columns,
-                       const std::vector<int64_t>& fixed) {
-  const std::string held = fixed_label(prior, fixed);
+                       const std::vector<int64_t>& fixed, const FactorGroups& groups) {
+  const std::string held = fixed_label(prior, fixed, groups);
   return fmt::format("{} down, {} across{}{}", prior.factors[rows.factor].name,
                      prior.factors[columns.factor].name, held.empty() ? "" : "; ", held);
 }
@@ -105,14 +108,15 @@ std::string combination_label(const FactorialMixture& prior,
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-std::string combination_title(const FactorialMixture& prior, std::vector<int64_t> fixed) {
+std::string combination_title(const FactorialMixture& prior, std::vector<int64_t> fixed,
+                              const FactorGroups& groups) {
   std::vector<std::string> names;
   for (size_t i = 0; i < prior.size(); ++i) {
     if (!prior.factors[i].named()) continue;
     names.push_back(prior.factors[i].name);
     fixed[i] = -1;  // the columns say it
   }
-  const std::string also = fixed_label(prior, fixed);
+  const std::string also = fixed_label(prior, fixed, groups);
   return fmt::format("{}; all else is fixed along a row{}{}", fmt::join(names, ", "),
                      also.empty() ? "" : ", ", also);
 }
@@ -122,21 +126,22 @@ struct Cluster {
   torch::Tensor mean, variance, samples;
 };
 
-Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t count,
-                       const Key& key) {
+Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t count, const Key& key,
+                       const FactorGroups& groups) {
   std::vector<int64_t> fixed(model.prior.size(), -1);
   fixed[factor] = component;
   // One key for all components: rows differ in the component and in nothing else.
   const torch::Tensor pixels =
-      decode_means(model, sample_latents(key, model.prior, count, fixed).z);
+      decode_means(model, sample_latents(key, model.prior, count, fixed, groups).z);
   const torch::Tensor numbers = pixels.to(kFloat32);
   return {numbers.mean(0), numbers.var(0, /*unbiased=*/false), pixels.narrow(0, 0, kShownSamples)};
 }
 
 /// z of a sheet of samples, [count, Z].
 torch::Tensor sample_latents_of(const Vae& model, const SampleOptions& options, const Key& key) {
-  return options.recipe.empty() ? sample_latents(key, model.prior, options.count, options.fixed).z
-                                : draw_recipe(model.prior, options.recipe, options.count).z;
+  return options.recipe.empty()
+             ? sample_latents(key, model.prior, options.count, options.fixed, options.groups).z
+             : draw_recipe(model.prior, options.recipe, options.count).z;
 }
 
 /// Adds three rows to a figure: the mean, the standard deviation and a sample of p(x|z), with a
@@ -186,16 +191,26 @@ bool is_living(const FactorialMixture& prior, size_t factor, int64_t component) 
   return prior.held_images(factor)[component].item<double>() > 1.0;
 }
 
-std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component) {
+const Groups& groups_of(const FactorGroups& groups, size_t factor) {
+  static const Groups none;
+  return factor < groups.size() ? groups[factor] : none;
+}
+
+std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component,
+                            const FactorGroups& groups) {
+  if (!groups_of(groups, factor).empty()) return fmt::format("group {}", component);
   return prior.factors[factor].component_name(component) +
          (is_living(prior, factor, component) ? "" : " (dead)");
 }
 
-std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed) {
+std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
+                        const FactorGroups& groups) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < fixed.size(); ++i)
     if (fixed[i] >= 0)
-      parts.push_back(prior.factors[i].name + "=" + prior.factors[i].component_name(fixed[i]));
+      parts.push_back(prior.factors[i].name + "=" +
+                      (groups_of(groups, i).empty() ? prior.factors[i].component_name(fixed[i])
+                                                    : component_label(prior, i, fixed[i], groups)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -217,7 +232,7 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
   if (options.bare)
     layout.gap = 0;
   else
-    layout.title = fixed_label(model.prior, options.fixed);
+    layout.title = fixed_label(model.prior, options.fixed, options.groups);
   return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
                                         : decode_means(model, z)),
           layout};
@@ -226,7 +241,7 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
 Figure distribution_figure(Vae& model, const SampleOptions& options) {
   const Key key = Key(options.seed).fold("samples");
   Figure figure;
-  figure.layout.title = fixed_label(model.prior, options.fixed);
+  figure.layout.title = fixed_label(model.prior, options.fixed, options.groups);
   add_distributions(model, sample_latents_of(model, options, key), key.fold("pixels"), figure);
   return figure;
 }
@@ -238,35 +253,39 @@ Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit) 
 }
 
 Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
-                      const Axis& columns, int64_t average, uint64_t seed) {
+                      const Axis& columns, int64_t average, uint64_t seed,
+                      const FactorGroups& groups) {
   const Key key = Key(seed).fold("grid");
   std::vector<torch::Tensor> cells;
   for (size_t row = 0; row < rows.components.size(); ++row) {
     const torch::Tensor pixels =
         decode_means(model, cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
-                                         columns, average, key));
+                                         columns, average, key, groups));
     for (const torch::Tensor& cell : pixels.split(average))
       cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
   }
-  GridOptions layout = axis_layout(model, rows, columns);
-  layout.title = axis_title(model.prior, rows, columns, fixed) +
+  GridOptions layout = axis_layout(model, rows, columns, groups);
+  layout.title = axis_title(model.prior, rows, columns, fixed, groups) +
                  (average == 1 ? "; one sample per cell"
                                : fmt::format("; mean of {} samples per cell", average));
   return {to_images(torch::cat(cells)), layout};
 }
 
 Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
-                    const Axis& columns, int64_t blocks, uint64_t seed) {
+                    const Axis& columns, int64_t blocks, uint64_t seed,
+                    const FactorGroups& groups) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("grid");
   Figure figure;
   for (int64_t block = 0; block < blocks; ++block) {
     const Key block_key = key.fold(static_cast<uint64_t>(block));
-    figure.cells.push_back(draw_grid(
-        to_images(decode_means(model, cell_latents(prior, fixed, rows, columns, 1, block_key))),
-        axis_layout(model, rows, columns)));
+    figure.cells.push_back(
+        draw_grid(to_images(decode_means(
+                      model, cell_latents(prior, fixed, rows, columns, 1, block_key, groups))),
+                  axis_layout(model, rows, columns, groups)));
     const torch::Tensor drawn =
-        sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0)).components;
+        sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0), groups)
+            .components;
     std::vector<int64_t> others(prior.size(), -1);
     for (size_t i = 0; i < prior.size(); ++i)
       if (i != rows.factor && i != columns.factor)
@@ -275,12 +294,12 @@ Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& r
   }
   figure.layout.columns = std::min(blocks, kBlocksInARow);
   figure.layout.gap = 8;
-  figure.layout.title = axis_title(prior, rows, columns, fixed);
+  figure.layout.title = axis_title(prior, rows, columns, fixed, groups);
   return figure;
 }
 
 Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
-                          uint64_t seed) {
+                          uint64_t seed, const FactorGroups& groups) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("grid");
   const auto combinations = named_combinations(prior, fixed);
@@ -290,28 +309,34 @@ Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t
   std::vector<torch::Tensor> z;
   for (int64_t row = 0; row < draws; ++row)
     for (const std::vector<int64_t>& combination : combinations)
-      z.push_back(sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination).z);
+      z.push_back(
+          sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination, groups).z);
   layout.columns = static_cast<int64_t>(combinations.size());
   layout.scale = magnification(model.shape(), layout.column_labels);
-  layout.title = combination_title(prior, fixed);
+  layout.title = combination_title(prior, fixed, groups);
   return {to_images(decode_means(model, torch::cat(z))), layout};
 }
 
 Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,
-                      int64_t average, uint64_t seed) {
+                      int64_t average, uint64_t seed, const FactorGroups& groups) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("clusters");
   const torch::Tensor weights = prior.posteriors[factor].expected_weights();
+  const Groups& merged = groups_of(groups, factor);
   std::vector<Cluster> clusters;
   double largest = 0;
   GridOptions layout;
   for (const int64_t component : components) {
-    clusters.push_back(sample_cluster(model, factor, component, average, key));
-    if (is_living(prior, factor, component))  // a dead one's samples are anywhere
+    clusters.push_back(sample_cluster(model, factor, component, average, key, groups));
+    const bool one = merged.empty();
+    if (!one || is_living(prior, factor, component))  // a dead one's samples are anywhere
       largest = std::max(largest, clusters.back().variance.max().item<double>());
-    layout.row_labels.push_back(fmt::format("{}  {:.1f} %",
-                                            component_label(prior, factor, component),
-                                            100 * weights[component].item<double>()));
+    double weight = 0;
+    for (const int64_t k :
+         one ? std::vector<int64_t>{component} : merged[static_cast<size_t>(component)])
+      weight += weights[k].item<double>();
+    layout.row_labels.push_back(fmt::format(
+        "{}  {:.1f} %", component_label(prior, factor, component, groups), 100 * weight));
   }
   std::vector<torch::Tensor> cells;
   for (const Cluster& cluster : clusters) {
@@ -323,7 +348,9 @@ Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& com
   layout.column_labels = {"mean", "variance"};
   layout.column_labels.resize(2 + kShownSamples, "sample");
   layout.scale = magnification(model.shape());
-  layout.title = fmt::format("components of {}", prior.factors[factor].name);
+  layout.title = merged.empty() ? fmt::format("components of {}", prior.factors[factor].name)
+                                : fmt::format("components of {} in {} groups",
+                                              prior.factors[factor].name, merged.size());
   return {to_images(torch::cat(cells)), layout};
 }
 

@@ -34,11 +34,20 @@ std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64
 /// Whether a component has taken any image; where not, samples of it show nothing.
 bool is_living(const FactorialMixture& prior, size_t factor, int64_t component);
 
-/// "with", "3", or "3 (dead)".
-std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component);
+/// Merged components: for every factor its groups, or none if it is not merged; an empty list has
+/// no groups. Where a factor has groups, the numbers of components in axes, in `fixed` and in lists
+/// of components are those of its groups.
+using FactorGroups = std::vector<Groups>;
+/// The groups of one factor, empty if it is not merged.
+const Groups& groups_of(const FactorGroups& groups, size_t factor);
 
-/// "glasses=with, hair=2" for the factors that are held.
-std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed);
+/// "with", "3", "3 (dead)", or "group 3".
+std::string component_label(const FactorialMixture& prior, size_t factor, int64_t component,
+                            const FactorGroups& groups = {});
+
+/// "glasses=with, hair=2, background=group 3" for the factors that are held.
+std::string fixed_label(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
+                        const FactorGroups& groups = {});
 
 /// `count` indices spread over a set of `available` images, fewer where there are fewer: data sets
 /// come sorted by class often enough.
@@ -49,10 +58,11 @@ struct SampleOptions {
   int64_t count = 64;
   uint64_t seed = 1;
   std::vector<int64_t> fixed;  ///< as sample_latents takes them
-  Recipe recipe;               ///< how to draw instead; none is as `seed` and `fixed` say
-  bool draw_pixels = false;    ///< draws of p(x|z) in place of its means
-  bool bare = false;           ///< images alone: no gaps, no title
-  int64_t scale = 0;           ///< magnification; 0 is to some 64 pixels per side, or 1 when bare
+  FactorGroups groups;
+  Recipe recipe;             ///< how to draw instead; none is as `seed` and `fixed` say
+  bool draw_pixels = false;  ///< draws of p(x|z) in place of its means
+  bool bare = false;         ///< images alone: no gaps, no title
+  int64_t scale = 0;         ///< magnification; 0 is to some 64 pixels per side, or 1 when bare
 };
 /// A square sheet of images drawn from the model.
 Figure sample_figure(Vae& model, const SampleOptions& options);
@@ -71,25 +81,27 @@ Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit);
 /// The paper's K x K figure: each cell the mean over `average` samples with all else drawn, or held
 /// as `fixed` has it.
 Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
-                      const Axis& columns, int64_t average, uint64_t seed);
+                      const Axis& columns, int64_t average, uint64_t seed,
+                      const FactorGroups& groups = {});
 
 /// The paper's first figure: in a block the other factors' parts of z are drawn once, and so is the
 /// part of each row and of each column; a block is their Cartesian product, drawn as one cell.
 Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
-                    const Axis& columns, int64_t blocks, uint64_t seed);
+                    const Axis& columns, int64_t blocks, uint64_t seed,
+                    const FactorGroups& groups = {});
 
 /// A column for every combination of the named factors that `fixed` leaves free, a row for each of
 /// `draws` draws of everything else. An Error without named factors and for too many combinations.
 Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
-                          uint64_t seed);
+                          uint64_t seed, const FactorGroups& groups = {});
 
 /// How many samples of a component stand beside their mean and variance.
 inline constexpr int64_t kShownSamples = 5;
 
-/// A row for each component: the mean and the variance of `average` samples and the first of them,
-/// with all other factors drawn from the prior.
+/// A row for each component or group: the mean and the variance of `average` samples and the first
+/// of them, with all other factors drawn from the prior.
 Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,
-                      int64_t average, uint64_t seed);
+                      int64_t average, uint64_t seed, const FactorGroups& groups = {});
 
 /// A column for each of the U8 images [B, C, H, W]: the input, the mean, the standard deviation and
 /// a sample of p(x|z) at the mean of q(z|x).

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "facet/eval/evaluation.h"
 #include "facet/report/html.h"
 #include "facet/report/page_text.h"
 #include "facet/report/report.h"
@@ -11,8 +12,6 @@
 namespace facet {
 
 namespace {
-
-constexpr double kClearlyFound = 0.4;  // NMI from which the headline says that a factor found it
 
 std::string subject(const RunReport& report) {
   return fmt::format("{}×{} {} {}", report.shape.height, report.shape.width,
@@ -41,7 +40,7 @@ std::string findings(const Evaluation& evaluation) {
   std::vector<std::string> parts;
   for (const FactorEvaluation& factor : evaluation.factors)
     if (const PropertyAgreement* best = factor.best();
-        best != nullptr && factor.property.empty() && best->nmi >= kClearlyFound)
+        best != nullptr && factor.property.empty() && best->nmi >= clearly_found)
       parts.push_back(fmt::format("‘{}’ found ‘{}’ (NMI {})", factor.name, best->property,
                                   decimal(best->nmi, 2)));
   return fmt::format("{}", fmt::join(parts, ", "));

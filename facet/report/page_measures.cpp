@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "facet/report/chart.h"
 #include "facet/report/page_sections.h"
 #include "facet/report/page_text.h"
 
@@ -12,6 +13,7 @@ namespace facet {
 
 namespace {
 
+constexpr int64_t kChartGroups = 3;       // a chart shows so many times the groups that matter
 constexpr double kStrongestShade = 0.45;  // dark text stays readable on it
 
 void column_heads(Html& html, const std::vector<std::string>& names, bool last_is_text = false) {
@@ -112,6 +114,85 @@ void property_table(Html& html, const RunReport& report) {
   }
 }
 
+/// Agreement of merged components with the property that a factor is nearest to, by the number of
+/// groups.
+Chart merged_chart(const std::string& factor, const CutAgreement& cuts, int64_t natural_groups) {
+  const size_t shown = std::min(
+      cuts.accuracy.size(),
+      static_cast<size_t>(kChartGroups * std::max({cuts.values, natural_groups, int64_t{5}})));
+  const auto line = [&](const char* name, const std::vector<double>& values) {
+    ChartLine result{name, {}};
+    for (size_t i = 0; i < shown; ++i)
+      result.points.push_back({static_cast<double>(i + 2), values[i]});
+    return result;
+  };
+  Chart chart;
+  chart.title = fmt::format("{} and {}", factor, cuts.property);
+  chart.lines = {line("matched", cuts.accuracy), line("NMI", cuts.nmi),
+                 line("ARI", cuts.adjusted_rand)};
+  chart.from_zero = true;
+  chart.whole = true;
+  chart.x_title = "groups";
+  return chart;
+}
+
+void merged_row(Html& html, const FactorEvaluation& factor, const CutAgreement& cuts,
+                int64_t groups) {
+  if (groups < 2 || groups > factor.merged->living) return;
+  const size_t at = cuts.entry(groups);
+  const auto row = html.open("tr");
+  html.element("th", factor.name, {{"scope", "row"}});
+  for (const std::string& cell :
+       {grouped(factor.merged->living), grouped(groups), percent(cuts.accuracy[at]),
+        decimal(cuts.nmi[at], 2), decimal(cuts.adjusted_rand[at], 2)})
+    html.element("td", cell);
+  html.element("td",
+               fmt::format("{}, {} values{}", cuts.property, cuts.values,
+                           groups == factor.merged->natural_groups ? "; as the tree suggests" : ""),
+               {{"class", "left"}});
+}
+
+void merged_table(Html& html, const RunReport& report) {
+  struct Shown {
+    const FactorEvaluation* factor;
+    const CutAgreement* cuts;
+  };
+  std::vector<Shown> all;
+  for (const FactorEvaluation& factor : report.evaluation->factors) {
+    const PropertyAgreement* best = factor.best();
+    if (!factor.merged || best == nullptr || factor.merged->living <= best->values) continue;
+    all.push_back({&factor, factor.merged->of(best->property)});
+  }
+  if (all.empty()) return;
+  html.element("h3", "Merged components");
+  html.element("p",
+               "Components that are neighbours are merged into groups, without labels. A row "
+               "compares the groups with the property that the factor is nearest to: with as many "
+               "groups as it has values, and with as many as the tree itself suggests. Matched is "
+               "the share of images that are right if every value gets one group.",
+               {{"class", "caption"}});
+  {
+    const auto scroll = html.open("div", {{"class", "scroll"}});
+    const auto table = html.open("table", {{"class", "table"}});
+    column_heads(html, {"factor", "living", "groups", "matched", "NMI", "ARI", "property"},
+                 /*last_is_text=*/true);
+    const auto body = html.open("tbody");
+    for (const auto& [factor, cuts] : all) {
+      merged_row(html, *factor, *cuts, cuts->values);
+      if (factor->merged->natural_groups != cuts->values)
+        merged_row(html, *factor, *cuts, factor->merged->natural_groups);
+    }
+  }
+  const auto charts = html.open("div", {{"class", "charts"}});
+  for (const auto& [factor, cuts] : all) {
+    const Chart chart = merged_chart(factor->name, *cuts, factor->merged->natural_groups);
+    const auto scope = html.open("figure");
+    html.element("h4", chart.title);
+    html.markup(chart_svg(chart));
+    html.markup(chart_legend(chart));
+  }
+}
+
 void dependence_table(Html& html, const RunReport& report) {
   const Evaluation& evaluation = *report.evaluation;
   if (evaluation.dependence.size() < 2) return;
@@ -197,6 +278,7 @@ void write_measures(Html& html, const RunReport& report) {
       {{"class", "caption"}});
   factor_table(html, report);
   property_table(html, report);
+  merged_table(html, report);
   dependence_table(html, report);
   classifier_table(html, report);
 }

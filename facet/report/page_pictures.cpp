@@ -97,6 +97,24 @@ void write_picture(Html& html, const ReportFigure& shown, const ImageShape& shap
   html.element("code", shown.command, {{"class", "command"}});
 }
 
+namespace {
+
+void write_trees(Html& html, const RunReport& report) {
+  if (report.trees.empty()) return;
+  html.element("h3", "How components join into groups");
+  html.element("p", report.trees.front().caption, {{"class", "caption"}});
+  for (const ReportTree& shown : report.trees) {
+    const auto scope = html.open("figure", {{"class", "plain"}});
+    html.element("h4", shown.title);
+    html.element("p", shown.tree.title, {{"class", "caption"}});
+    html.markup(dendrogram_svg(shown.tree));
+    const auto caption = html.open("figcaption");
+    html.element("code", shown.command, {{"class", "command"}});
+  }
+}
+
+}  // namespace
+
 void write_pictures(Html& html, const RunReport& report) {
   const auto section = html.open("section", {{"id", "pictures"}});
   html.element("h2", "Pictures");
@@ -115,9 +133,12 @@ void write_pictures(Html& html, const RunReport& report) {
       "variance of 200 samples, and five of them, with all other factors drawn. " +
           report.components_note,
       {{"class", "caption"}});
-  const auto pair = html.open("div", {{"class", "pair"}});
-  for (const ReportFigure& figure : report.components)
-    write_picture(html, figure, report.shape, "h4", kCellSide);
+  {
+    const auto pair = html.open("div", {{"class", "pair"}});
+    for (const ReportFigure& figure : report.components)
+      write_picture(html, figure, report.shape, "h4", kCellSide);
+  }
+  write_trees(html, report);
 }
 
 }  // namespace facet

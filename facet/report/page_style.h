@@ -60,6 +60,7 @@ header figcaption { max-width: 24rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15.5rem), 1fr)); gap: 1.8rem 1.6rem; margin-top: 1rem; }
 .charts h4 { font-size: .95rem; font-weight: 620; margin: 0 0 .2rem; }
 svg.chart { display: block; width: 100%; height: auto; max-width: 28rem; overflow: visible; }
+svg.tree { display: block; width: 100%; height: auto; max-width: 46rem; }
 svg text { font-size: 11px; fill: var(--soft); }
 svg .phase-name { font-size: 9.5px; }
 svg .grid { stroke: var(--rule); stroke-width: 1; fill: none; }

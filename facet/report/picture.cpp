@@ -36,8 +36,8 @@ void check_cells(const std::vector<Image>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
     const Image& cell = cells[i];
     if (cell.height != first.height || cell.width != first.width)
-      fail(fmt::format("image {} of {} x {} pixels", i, cell.height, cell.width),
-           fmt::format("{} x {} like image 0", first.height, first.width));
+      fail(fmt::format("image {} of {}x{} pixels", i, cell.width, cell.height),
+           fmt::format("{}x{} like image 0", first.width, first.height));
     const bool shaped = (cell.channels == 1 || cell.channels == 3) && cell.height > 0 &&
                         cell.width > 0 && cell.height <= kLongestImageSide &&
                         cell.width <= kLongestImageSide;
@@ -110,7 +110,7 @@ Layout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
       layout.first_column + layout.columns * layout.column_step - options.gap + layout.margin;
   place_title(layout, options);
   if (std::max(layout.height, layout.width) > kLongestImageSide)
-    fail(fmt::format("a picture of {} x {} pixels", layout.height, layout.width),
+    fail(fmt::format("a picture of {}x{} pixels", layout.width, layout.height),
          fmt::format("at most {} per side", kLongestImageSide));
   return layout;
 }

@@ -22,6 +22,7 @@ struct SampleRequest {
   int64_t count = 64;
   uint64_t seed = 1;
   std::vector<std::string> fixed;         ///< "name=value": factors at chosen components
+  int64_t merge = 0;                      ///< groups of the fixed free factors; 0: components
   std::vector<std::string> redrawn;       ///< "name=SEED"
   std::vector<std::string> temperatures;  ///< "0.5" for all factors or "name=0.5"
   std::vector<std::string> offsets;       ///< "name:DIMENSION=STDDEVS"
@@ -32,13 +33,14 @@ struct SampleRequest {
 /// Images drawn from the model.
 Image sample_picture(const LoadedRun& run, const SampleRequest& request);
 
-/// Components FIRST:LAST of a factor, both shown; empty for the heaviest.
+/// Components or groups FIRST:LAST of a factor, both shown; empty for the heaviest.
 using ComponentRange = std::string;
 
 struct GridRequest {
   std::string rows, columns;  ///< factors; both empty for all combinations of the named ones
   ComponentRange row_range, column_range;
   std::vector<std::string> fixed;  ///< "name=value"
+  int64_t merge = 0;               ///< groups of the free factors above; 0: components
   int64_t average = 100;           ///< samples behind each cell
   int64_t limit = 10;              ///< components of a factor without a range
   int64_t blocks = 0;  ///< so many blocks with one draw of all else, in place of averages
@@ -51,11 +53,20 @@ DrawnPicture grid_picture(const LoadedRun& run, const GridRequest& request);
 struct ClustersRequest {
   std::string factor;
   std::vector<std::string> components;  ///< by name or number; empty for the heaviest
+  int64_t merge = 0;                    ///< groups to merge them into; 0: components as they are
   int64_t limit = 16, average = 200;
   uint64_t seed = 1;
 };
 /// What the components of a factor look like.
 DrawnPicture clusters_picture(const LoadedRun& run, const ClustersRequest& request);
+
+/// The tree of a factor's components, from at least `limit` groups or all there are.
+struct TreeRequest {
+  std::string factor;
+  int64_t limit = 40;
+  uint64_t seed = 1;
+};
+DrawnPicture tree_picture(const LoadedRun& run, const TreeRequest& request);
 
 /// The least that ClustersRequest::average may be: so many samples of a component are shown.
 int64_t shown_cluster_samples();

@@ -210,6 +210,22 @@ void RasterCanvas::text(Spot spot, Anchor anchor, std::string_view text, Part pa
             pixel_size(part));
 }
 
+void RasterCanvas::image(const Rect& rect, const Image& picture) {
+  const Image colored = with_channels(picture, 3);
+  const auto top = std::lround(rect.top * scale_), left = std::lround(rect.left * scale_),
+             height = std::lround(rect.height * scale_), width = std::lround(rect.width * scale_);
+  // Pixels outside of the clip are left as they are.
+  const auto begin_row = std::max(top, std::lround(clip_.top)),
+             end_row = std::min(top + height, std::lround(clip_.bottom())),
+             begin_column = std::max(left, std::lround(clip_.left)),
+             end_column = std::min(left + width, std::lround(clip_.right()));
+  for (int64_t channel = 0; channel < 3; ++channel)
+    for (int64_t row = begin_row; row < end_row; ++row)
+      for (int64_t column = begin_column; column < end_column; ++column)
+        image_.at(channel, row, column) = colored.at(channel, (row - top) * picture.height / height,
+                                                     (column - left) * picture.width / width);
+}
+
 void RasterCanvas::begin_clip(const Rect& rect) {
   const Rect scaled{rect.left * scale_, rect.top * scale_, rect.width * scale_,
                     rect.height * scale_};

@@ -8,6 +8,7 @@
 #include "facet/core/error.h"
 #include "facet/core/shell.h"
 #include "facet/core/torch.h"
+#include "facet/report/tree_figure.h"
 
 namespace facet {
 
@@ -19,6 +20,10 @@ constexpr int64_t kGridLimit = 8, kGridAverage = 100;  // the second is the comm
 constexpr int64_t kComponentLimit = 8, kComponentLimitOfTwo = 16, kComponentAverage = 200;
 constexpr size_t kMostComponentFigures = 12;
 constexpr int64_t kReconstructions = 8;
+/// Fewer components are seen at a glance, without a tree.
+constexpr int64_t kFewestLeaves = 9;
+constexpr int64_t kTreeLeaves = 30;
+constexpr size_t kMostTrees = 4;
 
 /// "a, b and c".
 std::string listed(const std::vector<std::string>& names) {
@@ -109,6 +114,18 @@ class Illustrator {
                         shell_quoted(options.name), limit)};
   }
 
+  ReportTree tree(size_t factor) const {
+    const std::string& name = model_.prior.factors[factor].name;
+    return {component_dendrogram(model_, factor, kTreeLeaves, kSeed), name,
+            "Components that are neighbours join into groups: a group's images would mostly go to "
+            "the other group if its own components did not exist. The further left two groups "
+            "join, the less they have to do with each other. Left of the dashed line they are "
+            "neighbours less often than by chance; the groups that remain there have colours. A "
+            "row shows the heaviest components of a group, each at its mean.",
+            fmt::format("facet clusters {} --factor {} --tree --leaves {} --out tree.png", run_,
+                        shell_quoted(name), kTreeLeaves)};
+  }
+
   ReportFigure reconstructions(const ImageSet& images, const std::string& split) const {
     std::vector<std::string> labels;
     std::vector<torch::Tensor> pixels;
@@ -158,6 +175,10 @@ void draw_mixtures(RunReport& report, Vae& model, const Illustrator& illustrator
     report.figures.push_back(illustrator.averages(pair[0], pair[1]));
   const size_t shown = std::min(model.prior.size(), kMostComponentFigures);
   for (size_t i = 0; i < shown; ++i) report.components.push_back(illustrator.components(i));
+  for (size_t i = 0; i < model.prior.size() && report.trees.size() < kMostTrees; ++i)
+    if (const auto& merged = report.evaluation->factors[i].merged;
+        merged && merged->living >= kFewestLeaves)
+      report.trees.push_back(illustrator.tree(i));
   if (shown < model.prior.size())
     report.components_note = fmt::format("The first {} of {} factors.", shown, model.prior.size());
 }
@@ -246,7 +267,7 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
   const Illustrator illustrator(model, options.command_path);
   if (mixtures_are_placed(model.prior)) {
     notice(fmt::format("measuring on the {} split", split));
-    report.evaluation = evaluate(model, images, pack.properties, split, {});
+    report.evaluation = evaluate(model, images, pack.properties, split, {.merge = true});
     notice("drawing");
     draw_mixtures(report, model, illustrator);
     if (options.classify) {

@@ -15,6 +15,7 @@
 #include "facet/eval/evaluation_classifier.h"
 #include "facet/model/vae.h"
 #include "facet/report/curves.h"
+#include "facet/report/dendrogram.h"
 #include "facet/report/figures.h"
 #include "facet/train/config.h"
 #include "facet/train/event_file.h"
@@ -32,6 +33,12 @@ struct ReportOptions {
 /// A figure with what one sees in it and the command that draws it.
 struct ReportFigure {
   Figure figure;
+  std::string title, caption, command;
+};
+
+/// The tree of a factor's components, likewise.
+struct ReportTree {
+  Dendrogram tree;
   std::string title, caption, command;
 };
 
@@ -60,6 +67,7 @@ struct RunReport {
   std::vector<ReportFigure> figures;
   std::vector<ReportFigure> components;  ///< one per factor
   std::string components_note;           ///< on factors that are not shown
+  std::vector<ReportTree> trees;         ///< of free factors with many components
 
   /// The length of all sessions.
   double training_seconds() const;

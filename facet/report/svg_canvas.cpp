@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "facet/data/image_file.h"
 #include "facet/report/html.h"
 #include "facet/report/utf8.h"
 
@@ -110,6 +111,14 @@ void SvgCanvas::text(Spot spot, Anchor anchor, std::string_view text, Part part)
   markup_ += fmt::format(
       "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", class_of(part),
       spot.x - origin_.x, spot.y - origin_.y, anchor_name(anchor), escape_html(text));
+}
+
+void SvgCanvas::image(const Rect& rect, const Image& picture) {
+  markup_ += fmt::format(
+      "<image x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+      "preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" href=\"{}\"/>",
+      rect.left - origin_.x, rect.top - origin_.y, rect.width, rect.height,
+      png_address(encode_png(picture)));
 }
 
 void SvgCanvas::begin_clip(const Rect& rect) {

@@ -20,6 +20,7 @@ class SvgCanvas : public Canvas {
   void polygon(const std::vector<Spot>& corners, const Style& style) override;
   void circle(Spot center, double radius, const Style& style) override;
   void text(Spot spot, Anchor anchor, std::string_view text, Part part) override;
+  void image(const Rect& rect, const Image& picture) override;
   void begin_clip(const Rect& rect) override;
   void end_clip() override;
 

@@ -26,7 +26,7 @@ Json shape_json(const ImageShape& shape) {
 }
 
 std::string shape_text(const ImageShape& shape) {
-  return fmt::format("{}x{} {}", shape.height, shape.width, shape.channels == 1 ? "grey" : "RGB");
+  return fmt::format("{}x{} {}", shape.width, shape.height, shape.channels == 1 ? "grey" : "RGB");
 }
 
 std::vector<double> numbers(const torch::Tensor& tensor) {

@@ -110,9 +110,12 @@ TEST_F(Pictures, HelpNamesEveryOption) {
     const char* command;
     std::vector<const char*> options;
   } cases[] = {
-      {"sample", {"--count", "--fix", "--pixels"}},
-      {"grid", {"--rows", "--cols", "--fix", "--average", "--blocks", "--combinations", "--limit"}},
-      {"clusters", {"--factor", "--components", "--limit", "--average"}},
+      {"sample", {"--count", "--fix", "--merge", "--pixels"}},
+      {"grid",
+       {"--rows", "--cols", "--fix", "--merge", "--average", "--blocks", "--combinations",
+        "--limit"}},
+      {"clusters",
+       {"--factor", "--components", "--limit", "--average", "--merge", "--tree", "--leaves"}},
       {"reconstruct", {"images", "--split", "--count", "--resize"}},
       {"edit", {"images", "--change", "--no-offset", "--toward", "--steps", "--only", "--resize"}}};
   for (const auto& one : cases) {
@@ -218,6 +221,61 @@ TEST_F(Pictures, ClustersHaveARowForEachComponent) {
   // The dead component 3 is the lightest: it stands last in the whole picture.
   EXPECT_EQ(cell_from_end(with({}), 0, 0).pixels,
             cell_from_end(with({"--components", "3"}), 0, 0).pixels);
+}
+
+TEST_F(Pictures, ClustersHaveARowForEachGroup) {
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"clusters", "run", "--factor", "hair", "--average", "6"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return draw(arguments);
+  };
+  std::string printed;
+  EXPECT_TRUE(holds(draw({"clusters", "run", "--factor", "hair", "--merge", "2"}, &printed), 2, 7));
+  EXPECT_TRUE(contains(printed, "2 of 2 groups of the 4 living components of 'hair'")) << printed;
+  EXPECT_TRUE(holds(with({"--merge", "3", "--limit", "2"}), 2, 7));
+  // The lightest group is the last one.
+  EXPECT_EQ(cell_from_end(with({"--merge", "3"}), 0, 0).pixels,
+            cell_from_end(with({"--merge", "3", "--components", "2"}), 0, 0).pixels);
+}
+
+TEST_F(Pictures, GroupsStandWhereComponentsDo) {
+  const auto sample = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"sample", "run", "--count", "9"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return draw(arguments).pixels;
+  };
+  EXPECT_NE(sample({"--fix", "hair=0", "--merge", "2"}),
+            sample({"--fix", "hair=1", "--merge", "2"}));
+  EXPECT_NE(sample({"--fix", "hair=0", "--merge", "1"}), sample({"--fix", "hair=0"}));
+  EXPECT_TRUE(holds(draw({"grid", "run", "--rows", "hair", "--cols", "glasses", "--merge", "3",
+                          "--average", "3"}),
+                    3, 2));
+  EXPECT_TRUE(holds(draw({"grid", "run", "--rows", "hair", "--cols", "glasses", "--merge", "3",
+                          "--average", "3", "--row-range", "1:2"}),
+                    2, 2));
+}
+
+TEST_F(Pictures, TheTreeOfAFactorIsDrawn) {
+  std::string printed;
+  const Image all = draw({"clusters", "run", "--factor", "hair", "--tree"}, &printed);
+  EXPECT_TRUE(contains(printed, "hair: 4 living components")) << printed;
+  EXPECT_GT(all.height, 4 * 48) << "a row for each";
+}
+
+TEST_F(Pictures, MergingWhatCannotBeMergedIsRefused) {
+  expect_refusal({"clusters", "run", "--factor", "hair", "--merge", "5"}, {"5 groups", "1 to 4"});
+  expect_refusal({"clusters", "run", "--factor", "hair", "--merge", "0"}, {"--merge"});
+  expect_refusal({"clusters", "run", "--factor", "glasses", "--merge", "2"}, {"no free factor"});
+  expect_refusal({"clusters", "run", "--factor", "hair", "--merge", "3", "--components", "3"},
+                 {"'3'", "0 to 2"});
+  expect_refusal({"clusters", "run", "--factor", "hair", "--merge", "3", "--tree"}, {"--tree"});
+  expect_refusal({"clusters", "run", "--factor", "glasses", "--tree"}, {"named factor"});
+  expect_refusal({"clusters", "run", "--factor", "hair", "--leaves", "3"}, {"--tree"});
+  expect_refusal({"sample", "run", "--merge", "3"}, {"--fix"});
+  expect_refusal({"sample", "run", "--fix", "glasses=with", "--merge", "3"}, {"no free factor"});
+  expect_refusal({"sample", "run", "--fix", "hair=3", "--merge", "3"}, {"hair=3", "0 to 2"});
+  expect_refusal({"grid", "run", "--rows", "glasses", "--cols", "smile", "--merge", "2"},
+                 {"no free factor"});
 }
 
 TEST_F(Pictures, ReconstructShowsInputMeanDeviationAndSample) {

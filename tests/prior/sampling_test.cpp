@@ -62,5 +62,26 @@ TEST(SampleComponents, FrequenciesAreTheExpectedWeights) {
   }
 }
 
+TEST(SampleComponents, OfAGroupAreDrawnByTheirWeights) {
+  FactorPosterior posterior = random_posterior(Key(30), 4, 1);
+  posterior.counts = torch::tensor({1.0, 30.0, 4.0, 8.0}, kFloat64);
+  constexpr int64_t count = 20'000;
+  const torch::Tensor drawn = sample_components(Key(31), posterior, count, {3, 2});
+  EXPECT_TRUE((drawn.eq(2) | drawn.eq(3)).all().item<bool>());
+  const double share = drawn.eq(3).to(kFloat64).mean().item<double>();
+  EXPECT_NEAR(share, 2.0 / 3, 5 * std::sqrt(2.0 / 9 / count));
+}
+
+TEST(SampleLatents, FixesAFactorAtAGroup) {
+  FactorialMixture prior({{"one", 4, 2}, {"two", 3, 2}}, Hyperprior{});
+  for (size_t i = 0; i < 2; ++i)
+    prior.posteriors[i] = random_posterior(Key(32).fold(i), prior.factors[i].components, 2);
+  const LatentSample sample = sample_latents(Key(33), prior, 500, {1, 2}, {{{0}, {3, 1}, {2}}, {}});
+  const torch::Tensor one = sample.components.select(1, 0);
+  EXPECT_TRUE((one.eq(1) | one.eq(3)).all().item<bool>());
+  EXPECT_TRUE(one.eq(1).any().item<bool>() && one.eq(3).any().item<bool>());
+  EXPECT_TRUE(sample.components.select(1, 1).eq(2).all().item<bool>());
+}
+
 }  // namespace
 }  // namespace facet

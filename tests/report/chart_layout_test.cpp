@@ -47,6 +47,7 @@ class NotingCanvas : public Canvas {
                                                              : width);
     texts.push_back({left, left + width, spot.y, std::string(text), part});
   }
+  void image(const Rect&, const Image&) override { ADD_FAILURE() << "charts have no pictures"; }
   void begin_clip(const Rect& rect) override { clip = rect, clipped_ = true; }
   void end_clip() override { clipped_ = false; }
 

@@ -167,6 +167,18 @@ TEST_F(Report, RunsThatLackSomethingGetTheReportThatCanBeGiven) {
   expect_sound(report_page(gather({.factors = single, .count = 3})));  // one image in each split
 }
 
+TEST_F(Report, FreeFactorsWithManyComponentsHaveATree) {
+  const RunReport report = gather({.factors = {{"many", 14, 2}, {"few", 3, 2}}});
+  ASSERT_EQ(report.trees.size(), 1u);
+  EXPECT_EQ(report.trees.front().title, "many");
+  EXPECT_EQ(report.trees.front().tree.leaves.size(), 14u);
+  const std::string page = report_page(report);
+  expect_sound(page);
+  EXPECT_TRUE(contains(page, "How components join into groups"));
+  EXPECT_TRUE(contains(page, "<h3>Merged components</h3>"));
+  EXPECT_TRUE(contains(page, "--factor many --tree"));
+}
+
 TEST_F(Report, ManyNamedFactorsGiveAPictureOfModerateWidth) {
   std::vector<FactorOptions> factors;
   for (int i = 0; i < 8; ++i)
