@@ -26,6 +26,10 @@ void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {
     if (recipe[i].component >= factor.components)
       fail(factor.name, fmt::format("component {}", recipe[i].component),
            fmt::format("0 to {}", factor.components - 1));
+    for (const int64_t component : recipe[i].among)
+      if (component < 0 || component >= factor.components)
+        fail(factor.name, fmt::format("component {} in a group", component),
+             fmt::format("0 to {}", factor.components - 1));
     for (const RecipeOffset& offset : recipe[i].offsets)
       if (offset.dimension < 0 || offset.dimension >= factor.dimensions)
         fail(factor.name, fmt::format("dimension {}", offset.dimension),
@@ -61,8 +65,9 @@ LatentSample draw_recipe(const FactorialMixture& prior, const Recipe& recipe, in
   const auto key = [&](size_t i) { return Key(recipe[i].seed).fold("samples").fold(i); };
   const auto choose = [&](size_t i) {
     const FactorPosterior& posterior = prior.posteriors[i];
-    return recipe[i].component >= 0 ? same_component(posterior, recipe[i].component, count)
-                                    : sample_components(key(i).fold("component"), posterior, count);
+    return recipe[i].component >= 0
+               ? same_component(posterior, recipe[i].component, count)
+               : sample_components(key(i).fold("component"), posterior, count, recipe[i].among);
   };
   const auto draw = [&](size_t i, const torch::Tensor& components) {
     return draw_block(recipe[i], chosen_components(prior.posteriors[i], components),

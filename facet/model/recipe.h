@@ -19,7 +19,8 @@ struct RecipeOffset {
 };
 
 struct FactorRecipe {
-  int64_t component = -1;  ///< -1 draws one from E[pi]
+  int64_t component = -1;      ///< -1 draws one from E[pi]
+  std::vector<int64_t> among;  ///< ... of these components only, if there are any: of a group
   uint64_t seed = 1;
   double temperature = 1;  ///< factor on the distance to the component's mean; 0 gives the mean
   std::vector<RecipeOffset> offsets;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -24,6 +26,20 @@ void write_row(int64_t* row, const StepPlan& plan) {
     if (!indices.defined()) continue;
     row = std::copy_n(indices.data_ptr<int64_t>(), indices.numel(), row);
   }
+}
+
+constexpr int64_t most_encoding_bytes = 4'000'000'000;
+
+/// The bytes of an image's encoding: a mean and a variance per dimension, float64.
+int64_t encoding_bytes(const Config& config) {
+  int64_t dimensions = 0;
+  for (const FactorOptions& factor : config.model.factors) dimensions += factor.dimensions;
+  return 2 * 8 * dimensions;
+}
+
+int64_t wanted_encodings(const Config& config, int64_t images) {
+  const int64_t asked = config.train.initialise.images;
+  return asked == 0 ? images : std::min(asked, images);
 }
 
 }  // namespace
@@ -68,7 +84,11 @@ void PlanTable::advance() {
 
 StepPlanner::StepPlanner(const Config& config, const Key& key, Batches& batches, Batches* labelled,
                          const torch::Tensor& labels)
-    : options_(config.train), key_(key), batches_(batches), labelled_(labelled) {
+    : options_(config.train),
+      encoded_images_(encoded_images(config, batches.count())),
+      key_(key),
+      batches_(batches),
+      labelled_(labelled) {
   if (labels.defined()) has_label_ = labels.ge(0).any(1).to(torch::kCPU);
 }
 
@@ -88,8 +108,7 @@ StepPlan StepPlanner::plan(Phase phase, int64_t step) {
   plan.step_size = natural_step_size(options_, phase, step);
   if (phase == Phase::initialise) {
     const Key key = key_.fold(phase_name(phase)).fold(static_cast<uint64_t>(step));
-    plan.images = torch::randint(encoded_images(options_.initialise, batches_.count()),
-                                 {options_.batch_size}, key.generator(), kInt64);
+    plan.images = torch::randint(encoded_images_, {options_.batch_size}, key.generator(), kInt64);
     return plan;
   }
   plan.images = batches_.indices(plan.gradient_step);
@@ -127,8 +146,18 @@ const StepPlan& StepPlans::next(Phase phase, int64_t step) {
   return plans_[next_++];
 }
 
-int64_t encoded_images(const InitialiseOptions& options, int64_t images) {
-  return options.images == 0 ? images : std::min(options.images, images);
+int64_t encoded_images(const Config& config, int64_t images) {
+  return std::min(wanted_encodings(config, images), most_encoding_bytes / encoding_bytes(config));
+}
+
+std::optional<std::string> too_many_encodings(const Config& config, int64_t images) {
+  const int64_t wanted = wanted_encodings(config, images), count = encoded_images(config, images);
+  if (count == wanted) return std::nullopt;
+  return fmt::format(
+      "the encodings of {} images need {:.1f} GB, more than {:.1f}: the mixtures are fitted to {} "
+      "of them, chosen anew for every fit",
+      wanted, 1e-9 * static_cast<double>(wanted * encoding_bytes(config)),
+      1e-9 * static_cast<double>(most_encoding_bytes), count);
 }
 
 double natural_step_size(const TrainOptions& options, Phase phase, int64_t step) {

@@ -4,6 +4,8 @@
 // step reads only the slots, so that every step is the same work and the host never waits.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "facet/core/tensor.h"
@@ -66,6 +68,7 @@ class StepPlanner {
   bool any_label(const torch::Tensor& images) const;
 
   const TrainOptions options_;
+  int64_t encoded_images_;
   Key key_;
   Batches& batches_;
   Batches* labelled_;
@@ -93,8 +96,11 @@ class StepPlans {
   size_t next_ = 0;
 };
 
-/// The number of images that phase 2 encodes.
-int64_t encoded_images(const InitialiseOptions& options, int64_t images);
+/// The number of images to which the mixtures are fitted: those of `train.initialise.images`, or as
+/// many as have room in 4 GB, at 16 bytes per image and latent dimension.
+int64_t encoded_images(const Config& config, int64_t images);
+/// A sentence for the user if their number is less than the config's; otherwise nothing.
+std::optional<std::string> too_many_encodings(const Config& config, int64_t images);
 /// The size of the natural-gradient step after `step` steps of a phase; 0 while the prior is
 /// frozen.
 double natural_step_size(const TrainOptions& options, Phase phase, int64_t step);

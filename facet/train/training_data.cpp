@@ -68,7 +68,38 @@ TrainingLabels training_labels(const Config& config, const Pack& pack, const Ima
           value_weights(labels_of_factor(labels.of_factors, i), config.model.factors[i].components,
                         config.train.joint.balance);
   add_labelled_batches(labels, config, images, key);
+  if (config.train.joint.pseudo_labels.weight > 0 && labels.any_known())
+    labels.pseudo.emplace(config.model.factors, config.train.joint.pseudo_labels,
+                          labels.of_factors);
   return labels;
+}
+
+std::vector<std::string> label_remarks(const Config& config, const TrainingLabels& labels) {
+  std::vector<std::string> remarks;
+  for (size_t i = 0; i < config.model.factors.size(); ++i) {
+    const FactorOptions& factor = config.model.factors[i];
+    if (!factor.named()) continue;
+    const auto values = static_cast<int64_t>(factor.values.size());
+    if (values < factor.components)
+      remarks.push_back(
+          fmt::format("factor '{}' has {} components for the {} values of '{}': the "
+                      "others get no name",
+                      factor.name, factor.components, values, factor.property));
+    std::vector<std::string> missing;
+    const torch::Tensor known = labels_of_factor(labels.of_factors, i);
+    for (int64_t value = 0; value < values; ++value)
+      if (!known.eq(value).any().item<bool>())
+        missing.push_back(factor.values[static_cast<size_t>(value)]);
+    if (missing.empty()) continue;
+    const size_t all = missing.size();
+    missing.resize(std::min<size_t>(all, 5));
+    remarks.push_back(
+        fmt::format("no training image has a label for {} of the {} values of '{}' "
+                    "({}{}): the model cannot learn them",
+                    all, values, factor.property, fmt::join(missing, ", "),
+                    all > missing.size() ? ", ..." : ""));
+  }
+  return remarks;
 }
 
 std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factors,
@@ -84,7 +115,13 @@ std::vector<int64_t> find_label_columns(const std::vector<FactorOptions>& factor
                    .found = "no such property in the data",
                    .expected = "one of its properties",
                    .cause = suggest(factor.property, names)});
-    columns.push_back(factor.named() ? found - names.begin() : -1);
+    const int64_t column = factor.named() ? found - names.begin() : -1;
+    if (column >= 0 && std::find(columns.begin(), columns.end(), column) != columns.end())
+      throw Error({.doing = fmt::format("naming factor '{}' by property", factor.name),
+                   .object = factor.property,
+                   .found = "another factor that it names already",
+                   .expected = "one factor per property"});
+    columns.push_back(column);
   }
   return columns;
 }

@@ -12,6 +12,7 @@
 #include "facet/data/batches.h"
 #include "facet/data/pack.h"
 #include "facet/train/config.h"
+#include "facet/train/pseudo_labels.h"
 
 namespace facet {
 
@@ -30,11 +31,15 @@ struct TrainingLabels {
   /// Separate batches of labelled images, if the config asks for them.
   std::optional<Batches> labelled_batches;
   torch::Tensor labelled;  ///< the labels of those images, in the form of of_factors
+  std::optional<PseudoLabels> pseudo;  ///< if the config asks for them
 
   bool any_known() const;
 };
 TrainingLabels training_labels(const Config& config, const Pack& pack, const ImageSet& images,
                                const Key& key);
+
+/// Sentences for the user about labels that a run lacks or cannot use.
+std::vector<std::string> label_remarks(const Config& config, const TrainingLabels& labels);
 
 /// The column of each factor's property in the data, -1 for free factors. Throws an Error if the
 /// data do not have the property.

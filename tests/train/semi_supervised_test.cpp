@@ -301,6 +301,7 @@ TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.consistency_weight = 50;
+  config.train.joint.pseudo_labels = {0.5, 0.6, true};
   config.train.joint.refit_every = 5;
   const Pack pack = make_portraits(config.data.portraits);
   Trainer straight(config, pack, {folder / "straight"}, torch::kCPU, false, {});
