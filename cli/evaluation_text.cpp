@@ -32,17 +32,23 @@ void print_bound(const Evaluation& evaluation) {
         evaluation.importance_samples, evaluation.importance_images);
 }
 
-std::string agreement_text(const FactorEvaluation& factor) {
+std::string agreement_text(const FactorEvaluation& factor, int64_t images) {
   const PropertyAgreement* best = factor.best();
   if (best == nullptr) return "";
+  const std::string labelled =
+      best->images == images ? ""
+                             : fmt::format("; {} of {} images have labels", best->images, images);
   if (best->property == factor.property)
-    return fmt::format("  named {}: accuracy {:.1f} %", best->property, 100 * best->accuracy);
+    return fmt::format("  named {}: accuracy {:.1f} %{}", best->property, 100 * best->accuracy,
+                       labelled);
+  if (best->nmi < clearly_found)
+    return fmt::format("  found none (nearest: {}, NMI {:.2f}{})", best->property, best->nmi,
+                       labelled);
   // A one-to-one matching says little where there are more components than values.
-  if (factor.components == best->values)
-    return fmt::format("  found {} (NMI {:.2f}, matched {:.1f} %)", best->property, best->nmi,
-                       100 * best->accuracy);
-  return fmt::format("  found {} (NMI {:.2f}, purity {:.1f} %)", best->property, best->nmi,
-                     100 * best->purity);
+  const bool matched = factor.components == best->values;
+  return fmt::format("  found {} (NMI {:.2f}, {} {:.1f} %{})", best->property, best->nmi,
+                     matched ? "matched" : "purity",
+                     100 * (matched ? best->accuracy : best->purity), labelled);
 }
 
 void print_factors(const Evaluation& evaluation, size_t width) {
@@ -50,7 +56,7 @@ void print_factors(const Evaluation& evaluation, size_t width) {
   for (const FactorEvaluation& factor : evaluation.factors)
     fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}{}\n", factor.name, width,
                factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r,
-               agreement_text(factor));
+               agreement_text(factor, evaluation.count));
 }
 
 /// "first 2 of 4, third 1 of 4" for the factors where part is less than whole; empty for none.
@@ -112,6 +118,28 @@ void print_found(const Evaluation& evaluation, size_t width) {
   }
 }
 
+/// What merged components of free factors are: at the number of groups that the tree suggests, and
+/// at the number of the property's values.
+void print_merged(const Evaluation& evaluation, size_t width) {
+  for (const FactorEvaluation& factor : evaluation.factors) {
+    if (!factor.merged) continue;
+    const MergedEvaluation& merged = *factor.merged;
+    const PropertyAgreement* best = factor.best();
+    const CutAgreement* cuts = best == nullptr ? nullptr : merged.of(best->property);
+    fmt::print("  {:<{}}  {} living components; their tree suggests {} group{}, the bound {}\n",
+               factor.name, width, merged.living, merged.natural_groups,
+               merged.natural_groups == 1 ? "" : "s", merged.bound_groups);
+    if (cuts == nullptr) continue;
+    std::vector<int64_t> shown = {merged.natural_groups};
+    if (cuts->values != merged.natural_groups) shown.push_back(cuts->values);
+    for (const int64_t groups : shown)
+      if (groups >= 2 && groups <= merged.living)
+        fmt::print("  {:<{}}  {} groups: {} matched {:.1f} %, NMI {:.2f}, ARI {:.2f}\n", "", width,
+                   groups, cuts->property, 100 * cuts->accuracy[cuts->entry(groups)],
+                   cuts->nmi[cuts->entry(groups)], cuts->adjusted_rand[cuts->entry(groups)]);
+  }
+}
+
 void print_dependence(const Evaluation& evaluation) {
   const auto& dependence = evaluation.dependence;
   if (dependence.size() < 2) return;
@@ -131,10 +159,15 @@ void print_evaluation(const Evaluation& evaluation) {
   for (const FactorEvaluation& factor : evaluation.factors)
     width = std::max(width, factor.name.size());
   print_bound(evaluation);
+  if (!evaluation.components_placed)
+    fmt::print(
+        "  note: the run has not initialised its components yet; what is said of them below means "
+        "nothing\n");
   print_factors(evaluation, width);
   print_life(evaluation);
   print_gaps(evaluation);
   print_found(evaluation, width);
+  print_merged(evaluation, width);
   print_dependence(evaluation);
 }
 

@@ -8,6 +8,7 @@
 #include "facet/eval/component_labels.h"
 #include "facet/eval/importance.h"
 #include "facet/model/objective.h"
+#include "facet/prior/merge_tree.h"
 
 namespace facet {
 
@@ -66,9 +67,11 @@ PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tens
   const auto values = static_cast<int64_t>(property.values.size());
   const Contingency table = contingency(codes, to_vector(labels), factor.components, values);
   const bool own = factor.named() && factor.property == property.name;
+  if (own) require_known_values(property, factor);
   PropertyAgreement result;
   result.property = property.name;
   result.values = values;
+  result.images = labels.ge(0).sum().item<int64_t>();
   result.accuracy = own ? named_accuracy(codes, labels, factor, property) : matched_accuracy(table);
   result.nmi = normalised_mutual_information(table);
   result.purity = purity(table);
@@ -167,6 +170,36 @@ void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& 
   result.mean_dependence = mean_dependence(result.dependence);
 }
 
+/// Whether the components of a posterior have seen an image.
+bool placed(const Vae& model) {
+  if (!model.strategy().bayesian()) return true;
+  const FactorialMixture& prior = model.prior;
+  for (size_t i = 0; i < prior.size(); ++i)
+    if ((prior.posteriors[i].counts - prior.hyperpriors[i].count).sum().item<double>() > 0.5)
+      return true;
+  return false;
+}
+
+/// Fills in how groups of merged components agree with properties.
+void compare_merged(Evaluation& result, const FactorialMixture& prior,
+                    const std::vector<std::vector<int64_t>>& codes, const torch::Tensor& labels,
+                    const std::vector<Property>& properties) {
+  for (size_t i = 0; i < prior.size(); ++i) {
+    if (prior.factors[i].named() || prior.held_images(i).gt(1.0).sum().item<int64_t>() < 2)
+      continue;
+    const MergeTree tree = merge_tree(prior.posteriors[i], prior.hyperpriors[i]);
+    MergedEvaluation merged = evaluate_merges(tree);
+    for (size_t p = 0; p < properties.size(); ++p) {
+      const std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
+      if (std::all_of(classes.begin(), classes.end(), [](int64_t label) { return label < 0; }))
+        continue;
+      merged.properties.push_back(cut_agreement(tree, codes[i], classes, properties[p].name,
+                                                static_cast<int64_t>(properties[p].values.size())));
+    }
+    result.factors[i].merged = std::move(merged);
+  }
+}
+
 }  // namespace
 
 const PropertyAgreement* FactorEvaluation::best() const {
@@ -220,6 +253,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   result.split = split;
   result.count = images.count();
   result.samples = options.samples;
+  result.components_placed = placed(model);
   const auto count = static_cast<double>(result.count);
   result.reconstruction = reconstruction / count;
   const torch::Tensor all_bounds = torch::cat(bounds);
@@ -239,6 +273,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     codes.push_back(to_vector(torch::cat(tallies[i].codes)));
   }
   compare_codes(result, codes, model.prior.factors, images.labels, properties);
+  if (options.merge) compare_merged(result, model.prior, codes, images.labels, properties);
   return result;
 }
 
@@ -252,7 +287,8 @@ Json to_json(const Evaluation& evaluation) {
                {"samples", evaluation.samples},
                {"standard_error", evaluation.standard_error},
                {"predictive_bound", evaluation.predictive_bound},
-               {"predictive_standard_error", evaluation.predictive_standard_error}};
+               {"predictive_standard_error", evaluation.predictive_standard_error},
+               {"components_placed", evaluation.components_placed}};
   if (evaluation.importance_bound) {
     json["importance_bound"] = *evaluation.importance_bound;
     json["importance_standard_error"] = *evaluation.importance_standard_error;
@@ -278,6 +314,7 @@ Json to_json(const Evaluation& evaluation) {
       entry["adjusted_rand"] = best->adjusted_rand;
       for (const PropertyAgreement& agreement : factor.properties)
         entry["properties"][agreement.property] = {
+            {"images", agreement.images},
             {"accuracy", agreement.accuracy},
             {"nmi", agreement.nmi},
             {"purity", agreement.purity},
@@ -293,6 +330,7 @@ Json to_json(const Evaluation& evaluation) {
       for (const PropertyAgreement* agreement : factor.most_explained(most_listed))
         entry["says_most_about"].push_back(agreement->property);
     }
+    if (factor.merged) entry["merged"] = to_json(*factor.merged);
     json["factors"].push_back(std::move(entry));
   }
   if (evaluation.mean_gap) {

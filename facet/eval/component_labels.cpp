@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "facet/core/error.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -15,6 +19,15 @@ torch::Tensor component_labels(const torch::Tensor& labels, const Property& prop
       components.masked_fill_(labels.eq(static_cast<int64_t>(v)), found - factor.values.begin());
   }
   return components;
+}
+
+void require_known_values(const Property& property, const FactorOptions& factor) {
+  for (const std::string& value : property.values)
+    if (std::find(factor.values.begin(), factor.values.end(), value) == factor.values.end())
+      Attempt{fmt::format("comparing property '{}' with", factor.property),
+              fmt::format("factor '{}'", factor.name)}
+          .fail(fmt::format("the value '{}' in the data", value),
+                fmt::format("one of the model's values: {}", fmt::join(factor.values, ", ")));
 }
 
 }  // namespace facet

@@ -13,4 +13,7 @@ namespace facet {
 torch::Tensor component_labels(const torch::Tensor& labels, const Property& property,
                                const FactorOptions& factor);
 
+/// Throws an Error that names the first value of the data that the named factor does not have.
+void require_known_values(const Property& property, const FactorOptions& factor);
+
 }  // namespace facet

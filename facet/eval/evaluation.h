@@ -9,14 +9,19 @@
 
 #include "facet/core/options.h"
 #include "facet/eval/clusters.h"
+#include "facet/eval/merged_clusters.h"
 
 namespace facet {
+
+/// The NMI from which a free factor is said to have found a property.
+constexpr double clearly_found = 0.4;
 
 struct EvaluationOptions {
   int64_t samples = 1;            ///< draws of z per image for the reconstruction term
   int64_t importance = 0;         ///< draws per image for the importance-weighted bound; 0: none
   int64_t importance_images = 0;  ///< random images for that bound; 0: all
   int64_t batch_size = 500;
+  bool merge = false;  ///< whether free factors are also measured with merged components
   uint64_t seed = 1;
 };
 
@@ -24,6 +29,7 @@ struct EvaluationOptions {
 struct PropertyAgreement {
   std::string property;
   int64_t values = 0;  ///< of the property
+  int64_t images = 0;  ///< those with a label
   /// Of q(r|x) itself if the factor is named by the property; otherwise under the best one-to-one
   /// matching of components to values.
   double accuracy = 0;
@@ -48,6 +54,9 @@ struct FactorEvaluation {
   /// Burda et al., 2016).
   int64_t active_dimensions = 0;
   std::vector<PropertyAgreement> properties;  ///< one per property with known labels
+
+  /// Of a free factor with at least two living components, if requested.
+  std::optional<MergedEvaluation> merged;
 
   int64_t dead() const { return components - used; }
   /// A named factor's own property, otherwise the one with the highest NMI; null without labels.
@@ -76,6 +85,8 @@ struct Evaluation {
   double predictive_standard_error = 0;  ///< over the images
   std::optional<double> importance_bound, importance_standard_error;
   int64_t importance_samples = 0, importance_images = 0;  ///< draws per image, and images
+  /// False if the run ended before its components were initialised: they mean nothing yet.
+  bool components_placed = true;
   std::vector<FactorEvaluation> factors;
   std::vector<PropertyGap> gaps;   ///< one per property with at least two known values
   std::optional<double> mean_gap;  ///< over those properties

@@ -338,5 +338,25 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
   EXPECT_EQ(back["elbo"].get<double>(), weighted["elbo"].get<double>());
 }
 
+TEST(Evaluate, MeasuresMergedComponentsOfFreeFactorsWhenRequested) {
+  Vae model = tiny_model({{"hair", 6, 3}, {"style", 3, 2, "style", {"long", "short", "bald"}}});
+  EvaluationOptions options = with_batch(100);
+  EXPECT_FALSE(evaluate(model, image_set(), properties, "test", options).factors[0].merged);
+  options.merge = true;
+  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
+  EXPECT_FALSE(result.factors[1].merged) << "its components are values";
+  ASSERT_TRUE(result.factors[0].merged);
+  const MergedEvaluation& merged = *result.factors[0].merged;
+  EXPECT_EQ(merged.living, 6);
+  ASSERT_EQ(merged.properties.size(), 1u) << "no image has a known age";
+  // As many groups as components: the agreement of the components themselves.
+  const PropertyAgreement& plain = result.factors[0].properties.front();
+  const CutAgreement& cuts = merged.properties.front();
+  EXPECT_DOUBLE_EQ(cuts.accuracy[cuts.entry(6)], plain.accuracy);
+  EXPECT_NEAR(cuts.nmi[cuts.entry(6)], plain.nmi, 1e-12);
+  EXPECT_NEAR(cuts.adjusted_rand[cuts.entry(6)], plain.adjusted_rand, 1e-12);
+  EXPECT_TRUE(to_json(result)["factors"][0].contains("merged"));
+}
+
 }  // namespace
 }  // namespace facet
