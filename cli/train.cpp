@@ -58,13 +58,16 @@ Config config_of(const TrainArguments& arguments) {
   const Config given = arguments.config.empty()
                            ? read_saved_config(folder.config(), arguments.settings)
                            : read_config(arguments.config, arguments.settings);
-  if (const std::string difference = difference_on_resume(saved, given); !difference.empty())
+  const Config longer = extended(saved, given);
+  if (const std::string difference = difference_on_resume(longer, given); !difference.empty())
     throw Error({.doing = "resuming the run in",
                  .object = arguments.output,
                  .found = fmt::format("another config ({})", difference),
                  .expected = "the one it was started with",
-                 .cause = "leave CONFIG and --set away to resume it as it is"});
-  return saved;
+                 .cause =
+                     "train.joint.steps may change, all else stays; leave CONFIG and --set away "
+                     "to resume it as it is"});
+  return longer;
 }
 
 void run_train(const TrainArguments& arguments) {

@@ -48,6 +48,8 @@ std::optional<Evaluation> train_run(const TrainingRequest& request, const Traini
   Trainer trainer(request.config, pack, folder, device, request.resume, events.training);
   events.started({trainer.model().network_parameters(), trainer.image_count(), device.str()});
   if (!trainer.run()) return {};
+  if (const auto sentence = trainer.overfitting(); sentence && events.training.notice)
+    events.training.notice(*sentence);
   events.trained();
   return finish_run(trainer, pack, request.config, folder);
 }
@@ -58,7 +60,8 @@ Evaluation finish_run(Trainer& trainer, const Pack& pack, const Config& config,
   const std::string split = has_test ? "test" : "train";
   const ImageSet images =
       select_images(pack, {parse_split(split)}, config.data, false, trainer.model().device());
-  const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split, {});
+  const Evaluation evaluation =
+      evaluate(trainer.model(), images, pack.properties, split, {.merge = true});
   write_png(folder.samples(), draw(sample_figure(trainer.model(), {})));
   write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
   return evaluation;

@@ -45,6 +45,7 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
     file.tensors[fmt::format("named.{}.steps", name)] = torch::tensor({optimizer.steps()});
   }
   if (average) average->store(file);
+  for (const auto& [name, tensor] : progress.state) file.tensors[name] = tensor;
   file.tensors["metrics.sums"] = progress.sums;
   file.tensors["progress"] = torch::tensor(
       {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
@@ -54,7 +55,8 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
 }
 
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         WeightAverage* average, const std::string& data) {
+                         WeightAverage* average, const NamedTensors& state,
+                         const std::string& data) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -99,8 +101,10 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                       {tensor("first", kFloat64, size), tensor("second", kFloat64, size)});
   }
   if (average) average->restore(file, object);
+  for (const auto& [name, tensor] : state)
+    tensor.copy_(file.get(name, tensor.scalar_type(), tensor.sizes(), object));
   return {static_cast<Phase>(number(0)), number(1), number(2),
-          file.get("metrics.sums", kFloat64, {-1}, object).clone()};
+          file.get("metrics.sums", kFloat64, {-1}, object).clone(), state};
 }
 
 }  // namespace facet

@@ -15,7 +15,9 @@ void PretrainOptions::visit(OptionVisitor& visitor) {
 }
 
 void InitialiseOptions::visit(OptionVisitor& visitor) {
-  visitor.option("images", images, "Number of training images to encode; 0: all.", at_least(0));
+  visitor.option("images", images,
+                 "Number of training images to encode; 0: all. At most as many as fit into 4 GB.",
+                 at_least(0));
   visitor.option("untangle", untangle,
                  "With several factors: transform the latent space to separate properties.");
   visitor.option("kmeans_iterations", kmeans_iterations,
@@ -25,6 +27,19 @@ void InitialiseOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
   visitor.option("steps", steps, "Natural-gradient steps of the mixtures on those encodings.",
                  at_least(0));
+}
+
+void PseudoLabelOptions::visit(OptionVisitor& visitor) {
+  visitor.option(
+      "weight", weight,
+      "Their weight relative to that of labels: a strongly augmented view of every image "
+      "of the batch has to get the value of which the model is sure. 0 turns them off.",
+      at_least(0));
+  visitor.option("threshold", threshold,
+                 "The assignment probability from which the model is sure of a value.",
+                 between(0.5, 1));
+  visitor.option("align", align,
+                 "Scale assignment probabilities so that values are as frequent as among labels.");
 }
 
 void JointOptions::visit(OptionVisitor& visitor) {
@@ -47,6 +62,8 @@ void JointOptions::visit(OptionVisitor& visitor) {
   visitor.option("augment_labelled", augment_labelled,
                  "Augment the images of the labelled batch: random shifts, stretches, blur, noise, "
                  "contrast and brightness.");
+  visitor.option("pseudo_labels", pseudo_labels,
+                 "Values that the model gives to unlabelled images, in steps with labels.");
   visitor.option("consistency_weight", consistency_weight,
                  "Weight of the consistency loss: in samples drawn with random values of the named "
                  "factors, the encoder has to find those values. It applies in steps with labels "
@@ -100,6 +117,14 @@ void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("evaluate_every", evaluate_every,
                  "Steps between evaluations on the valid split, if there is one; 0: never.",
                  at_least(0));
+  visitor.option(
+      "keep_best", keep_best,
+      "Keep the model with the best bound on the valid split as best.safetensors, beside "
+      "the last one.");
+  visitor.option("patience", patience,
+                 "End the joint phase early after so many evaluations on the valid split without a "
+                 "better bound; 0: never.",
+                 at_least(0));
   visitor.option("checkpoint_every", checkpoint_every, "Steps between checkpoints.", at_least(1));
 }
 
@@ -152,6 +177,17 @@ std::string first_difference(const Config& one, const Config& other) {
   std::string key = path.substr(1);
   std::replace(key.begin(), key.end(), '/', '.');
   return fmt::format("{}: {}, {}", key, text(first), text(second));
+}
+
+Config extended(Config saved, const Config& given) {
+  TrainOptions& train = saved.train;
+  train.joint.steps = given.train.joint.steps;
+  train.log_every = given.train.log_every;
+  train.evaluate_every = given.train.evaluate_every;
+  train.keep_best = given.train.keep_best;
+  train.patience = given.train.patience;
+  train.checkpoint_every = given.train.checkpoint_every;
+  return saved;
 }
 
 std::string difference_on_resume(const Config& saved, Config given) {

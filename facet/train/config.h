@@ -32,6 +32,15 @@ struct InitialiseOptions {
   void visit(OptionVisitor& visitor);
 };
 
+/// Values that the model gives to unlabelled images itself (train/pseudo_labels.h).
+struct PseudoLabelOptions {
+  double weight = 0.0;
+  double threshold = 0.95;
+  bool align = true;
+
+  void visit(OptionVisitor& visitor);
+};
+
 /// Phase 3: networks and mixtures together.
 struct JointOptions {
   int64_t steps = 200000;
@@ -40,10 +49,11 @@ struct JointOptions {
   Schedule label_weight{1000.0, 1000.0, 0, "linear"};
   int64_t labelled_batch = 0;
   bool augment_labelled = true;
+  PseudoLabelOptions pseudo_labels;
   double consistency_weight = 0.0;
   double named_rate = 30.0;
   double balance = 0.5;
-  int64_t refit_every = 2000;
+  int64_t refit_every = 5000;
   bool merge_and_split = true;
 
   void visit(OptionVisitor& visitor);
@@ -63,6 +73,8 @@ struct TrainOptions {
   int64_t hyperprior_every = 200;
   int64_t log_every = 100;
   int64_t evaluate_every = 2000;
+  bool keep_best = true;
+  int64_t patience = 0;
   int64_t checkpoint_every = 1000;
 
   void visit(OptionVisitor& visitor);
@@ -94,5 +106,9 @@ std::string first_difference(const Config& one, const Config& other);
 /// The same for resuming a run whose config is `saved`: the path of the pack may differ, and so may
 /// the names of values, which training has filled in.
 std::string difference_on_resume(const Config& saved, Config given);
+
+/// The config of a run that goes on with other numbers where that is possible: a longer or shorter
+/// joint phase, and how often it reports, evaluates and saves.
+Config extended(Config saved, const Config& given);
 
 }  // namespace facet

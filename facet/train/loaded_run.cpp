@@ -12,8 +12,10 @@ namespace facet {
 
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device) {
   const torch::Device where = choose_device(device);
-  const RunFolder folder = RunFolder::open(path);
-  LoadedRun run{folder, read_saved_config(folder.config()), read_model(folder.model())};
+  const bool file = path.extension() == ".safetensors" && !std::filesystem::is_directory(path);
+  const RunFolder folder = RunFolder::open(file ? path.parent_path() : path);
+  LoadedRun run{folder, read_saved_config(folder.config()),
+                read_model(file ? path : folder.model())};
   run.model->move_to(where);
   return run;
 }
@@ -21,7 +23,7 @@ LoadedRun load_run(const std::filesystem::path& path, const std::string& device)
 void require_shape(const Pack& pack, const Vae& model, const std::string& object) {
   const ImageShape found = pack.shape(), expected = model.shape();
   const auto text = [](const ImageShape& shape) {
-    return fmt::format("images of {}x{} in {} channel{}", shape.height, shape.width, shape.channels,
+    return fmt::format("images of {}x{} in {} channel{}", shape.width, shape.height, shape.channels,
                        shape.channels == 1 ? "" : "s");
   };
   if (found != expected)

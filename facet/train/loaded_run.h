@@ -19,7 +19,8 @@ struct LoadedRun {
   std::shared_ptr<Vae> model;
 };
 
-/// The run in a folder, with its model on a device ("auto", "cpu" or "cuda").
+/// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on a
+/// device ("auto", "cpu" or "cuda").
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
 
 /// Throws an Error that names `object` if the images of a pack do not have the model's shape.

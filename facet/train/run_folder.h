@@ -17,6 +17,7 @@ struct RunFolder {
   std::filesystem::path config() const { return path / "config.json"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
   std::filesystem::path model() const { return path / "model.safetensors"; }
+  std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path state() const { return path / "state.safetensors"; }
   std::filesystem::path evaluation() const { return path / "eval.json"; }
   std::filesystem::path samples() const { return path / "samples.png"; }

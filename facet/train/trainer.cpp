@@ -1,6 +1,7 @@
 #include "facet/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
       properties_(pack.properties),
       data_(fingerprint(pack)) {
   progress_.sums = learner_.sums();
+  progress_.state = learner_.state();
   if (resume) {
     restore();
   } else {
@@ -53,6 +55,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
                "saving the config");
   }
   metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
+  best_ = BestBound(folder_.metrics());
   events_ = std::make_unique<EventFile>(folder_.events());
   last_checkpoint_ = position_text();
   if (!resume) save();  // so that a run has a state even if its first step fails
@@ -61,7 +64,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
 void Trainer::restore() {
   torch::NoGradGuard no_gradient;
   Progress saved = read_checkpoint(folder_.state(), learner_.model(), learner_.adam(),
-                                   learner_.average(), data_);
+                                   learner_.average(), progress_.state, data_);
   if (saved.sums.numel() != learner_.sums().numel())
     throw Error({.doing = "reading tensor 'metrics.sums' of",
                  .object = folder_.state().string(),
@@ -71,6 +74,33 @@ void Trainer::restore() {
   learner_.sums().copy_(saved.sums);
   saved.sums = learner_.sums();
   progress_ = saved;
+  extend();
+}
+
+void Trainer::extend() {
+  const int64_t before = read_saved_config(folder_.config()).train.joint.steps;
+  const int64_t now = options_.joint.steps;
+  if (progress_.phase == Phase::done) {
+    // States of version 0.1 do not say how many steps a finished run has.
+    const int64_t taken = progress_.step > 0 ? progress_.step : before;
+    if (now <= before) return;
+    progress_.phase = Phase::joint;
+    progress_.step = taken;
+    progress_.sums.zero_();
+    std::filesystem::remove(folder_.evaluation());  // it has to be made again
+  }
+  if (now == before) return;
+  if (progress_.phase == Phase::joint && now < progress_.step)
+    Attempt{"continuing the run in", folder_.path.string()}.fail(
+        fmt::format("{} joint steps", progress_.step),
+        fmt::format("at most train.joint.steps = {}", now));
+  write_text(folder_.config(), write_options(learner_.config()).dump(2) + "\n",
+             "saving the config");
+  if (callbacks_.notice)
+    callbacks_.notice(fmt::format(
+        "the joint phase has {} steps now, not {}: the learning rate and other schedules that span "
+        "it are stretched from here on",
+        now, before));
 }
 
 std::string Trainer::position_text() const {
@@ -104,6 +134,7 @@ void Trainer::fail_on_gpu(const c10::Error& error) const {
 void Trainer::enter(Phase phase) {
   if (progress_.phase == phase) return;
   progress_.phase = phase;
+  if (phase == Phase::done) return;  // the number of joint steps is kept
   progress_.step = 0;
   progress_.sums.zero_();
   if (phase != Phase::initialise) learner_.clear_encodings();
@@ -139,6 +170,10 @@ void Trainer::swap_average() {
 void Trainer::evaluate_valid(const StepReport& report) {
   swap_average();
   const Evaluation evaluation = evaluate(learner_.model(), *valid_, properties_, "valid", {});
+  last_train_bound_ = report.elbo;
+  last_valid_bound_ = evaluation.elbo;
+  if (best_.add(evaluation.elbo, report.step) && options_.keep_best)
+    write_model(folder_.best(), learner_.model());
   swap_average();
   metrics_->write(
       {{"phase", phase_name(report.phase)}, {"step", report.step}, {"valid", to_json(evaluation)}});
@@ -181,6 +216,30 @@ bool Trainer::stopped() {
   return true;
 }
 
+bool Trainer::out_of_patience() const {
+  if (options_.patience == 0 || best_.evaluations_since() < options_.patience) return false;
+  if (callbacks_.notice)
+    callbacks_.notice(fmt::format(
+        "stopping at joint step {}: {} evaluations without a better bound on valid images than "
+        "{:.2f} at step {}",
+        progress_.step, best_.evaluations_since(), best_.value(), best_.step()));
+  return true;
+}
+
+std::optional<std::string> Trainer::overfitting() const {
+  constexpr double much = 0.1;  // of the bound
+  const double gap = last_train_bound_ - last_valid_bound_;
+  if (last_valid_bound_ == 0 || gap < much * std::abs(last_train_bound_)) return std::nullopt;
+  std::string sentence = fmt::format(
+      "overfitting: the bound is {:.1f} on training images and {:.1f} on valid ones; more images, "
+      "weight decay (train.adam.weight_decay) or fewer steps help",
+      last_train_bound_, last_valid_bound_);
+  if (options_.keep_best && best_.value() > last_valid_bound_)
+    sentence += fmt::format("; the model of step {} with {:.1f} is in best.safetensors",
+                            best_.step(), best_.value());
+  return sentence;
+}
+
 bool Trainer::due(int64_t every) const {
   return every > 0 &&
          (progress_.step % every == 0 || progress_.step == phase_steps(options_, progress_.phase));
@@ -204,6 +263,7 @@ bool Trainer::run_phase() {
       const StepReport report = take_report(options_, progress_, learner_.model(), image_count());
       log(report);
       if (evaluation_due) evaluate_valid(report);
+      if (evaluation_due && out_of_patience()) return true;
     }
     if (due(options_.checkpoint_every)) save();
   }

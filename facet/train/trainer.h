@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "facet/train/best_bound.h"
 #include "facet/train/callbacks.h"
 #include "facet/train/checkpoint.h"
 #include "facet/train/config.h"
@@ -34,6 +35,8 @@ class Trainer {
   Vae& model() { return learner_.model(); }
   int64_t image_count() const { return learner_.image_count(); }
   const Progress& progress() const { return progress_; }
+  /// A sentence for the user if the bound is much better on training images than on valid ones.
+  std::optional<std::string> overfitting() const;
 
   /// One step of a phase, which is entered first if the run is in another one. For tests and
   /// benchmarks; run() calls these and does the bookkeeping.
@@ -45,11 +48,14 @@ class Trainer {
 
  private:
   void restore();
+  /// Reopens the joint phase of a finished run that is to be longer.
+  void extend();
   void enter(Phase phase);
   void step(Phase phase);
   bool run_phase();
   bool stopped();
   bool due(int64_t every) const;
+  bool out_of_patience() const;
   void require_finite() const;
   [[noreturn]] void fail_on_gpu(const c10::Error& error) const;
   std::string position_text() const;
@@ -70,7 +76,9 @@ class Trainer {
   Progress progress_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventFile> events_;
-  std::string last_checkpoint_;  ///< "step 100 of phase joint"
+  BestBound best_;
+  double last_train_bound_ = 0, last_valid_bound_ = 0;  ///< 0 before the first
+  std::string last_checkpoint_;                         ///< "step 100 of phase joint"
 };
 
 }  // namespace facet
