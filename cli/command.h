@@ -18,6 +18,8 @@ void add_eval_command(const Command& program);
 void add_grid_command(const Command& program);
 void add_import_command(const Command& program);
 void add_info_command(const Command& program);
+void add_init_command(const Command& program);
+void add_label_command(const Command& program);
 void add_reconstruct_command(const Command& program);
 void add_report_command(const Command& program);
 void add_sample_command(const Command& program);

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   facet::add_serve_command(commands);
   facet::add_import_command(commands);
   facet::add_info_command(commands);
+  facet::add_init_command(commands);
+  facet::add_label_command(commands);
   facet::add_bench_command(commands);
   facet::use_all_processors();
   facet::use_float32_convolutions();

@@ -136,7 +136,7 @@ TEST_F(BadInput, DamagedTables) {
   expect_refusal(import_images, {"labels.csv", "line 2"});
   put("labels.csv", "");
   expect_refusal(import_images, {"labels.csv"});
-  put("labels.csv", "file,smile\na.png,nan\n");
+  put("labels.csv", "file,smile\na.png,nan\nb.jpg,yes\n");
   expect_refusal(import_images, {"labels.csv", "'nan'", "'smile'"});
   put("labels.csv", "file,smile\nc.png,yes\n");
   expect_refusal(import_images, {"labels.csv", "c.png"});
@@ -152,7 +152,7 @@ TEST_F(BadInput, LabelsOutsideTheDeclaredValues) {
 
 TEST_F(BadInput, MixedImageSizes) {
   write_png(folder_ / "pictures" / "c.png", Image::filled(3, 16, 20));
-  expect_refusal(import_images, {"c.png", "16x20", "--size"});
+  expect_refusal(import_images, {"c.png", "20x16", "16x16", "--size"});
 }
 
 TEST_F(BadInput, DamagedPacks) {
@@ -198,7 +198,7 @@ TEST_F(BadInput, APackOfAnotherShapeThanTheModel) {
   Pack pack = read_pack(folder_ / "pack");
   pack.images = pack.images.narrow(2, 0, 12).clone();
   write_pack(folder_ / "small", pack);
-  expect_refusal({"eval", "run", "--pack", "small"}, {"small", "12x16", "16x16"});
+  expect_refusal({"eval", "run", "--pack", "small"}, {"small", "16x12", "16x16"});
 }
 
 TEST_F(BadInput, DamagedModels) {
@@ -342,8 +342,10 @@ TEST_F(BadInput, PlacesThatCannotBeWritten) {
   expect_refusal({"sample", "run", "--out", "absent/new.png"},
                  {"absent/new.png", "does the folder exist?"});
   expect_refusal({"sample", "run", "--out", "pictures"}, {"pictures"});
-  expect_refusal({"import", "portraits", "--count", "10", "--size", "16", "--out", "absent/new"},
-                 {"absent/new"});
+  expect_refusal(
+      {"import", "portraits", "--count", "10", "--size", "16", "--out", "config.json/new"},
+      {"config.json/new"});
+  expect_refusal({"import", "images", "absent", "--out", "config.json/new"}, {"config.json/new"});
 }
 
 TEST_F(BadInput, MissingFiles) {

@@ -38,7 +38,8 @@ TEST(Help, EveryCommandNamesItsOptions) {
       {{"import"}, {"idx", "images", "portraits"}},
       {{"import", "idx"}, {"--train", "--train-labels", "--valid", "--test", "--table", "--out"}},
       {{"import", "images"},
-       {"folder", "--labels", "--property", "--split-column", "--size", "--grey", "--out"}},
+       {"folder", "--labels", "--property", "--split-column", "--keep-case", "--size", "--pad",
+        "--colour", "--grey", "--skip-damaged", "--out"}},
       {{"import", "portraits"}, {"--count", "--size", "--seed", "--out"}},
   };
   for (const HelpCase& help : cases) {
@@ -222,6 +223,38 @@ TEST(Import, FolderWithTableBecomesAPack) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "4 images of 16x16 in 1 channel ")) << result.out;
   EXPECT_TRUE(contains(run_facet({"info", pack}).out, "property 'smile': no 1, yes 1; unknown 2"));
+}
+
+TEST(Import, AFolderAsPeopleHaveItEndsWithASummary) {
+  TemporaryFolder folder;
+  const fs::path pictures = folder / "pictures";
+  fs::create_directory(pictures);
+  const std::vector<uint8_t> greys = {10, 10, 30, 40};
+  for (size_t i = 0; i < greys.size(); ++i)
+    write_png(pictures / fmt::format("p{}.png", i), Image::filled(3, 20, 30, greys[i]));
+  write_text(pictures / "empty.jpg", "", "test");
+  write_text(pictures / "._p0.png", "x", "test");
+  write_text(folder / "labels.csv",
+             "file;colour;id\np0.png;gr\xfcn;1\np1;Gr\xfcn;1\np2;rot ;1\nlost.png;rot;1\n", "test");
+  const std::string pack = (folder / "new" / "pack").string();
+  std::vector<std::string> arguments = {
+      "import", "images", pictures.string(), "--labels", (folder / "labels.csv").string(),
+      "--size", "24x16",  "--pad",           "--out",    pack};
+  const ProgramResult refused = run_facet(arguments);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(contains(refused.err, "1 of 5 files that cannot be read")) << refused.err;
+  arguments.push_back("--skip-damaged");
+  const ProgramResult result = run_facet(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const char* line :
+       {"4 images of 24x16 in 3 channels", "4 pictures read, 1 damaged one skipped; first: ",
+        "4 rows, Windows-1252, separated by semicolons; 1 row matches no picture, first 'lost.png'",
+        "1 image has no label at all", "1 image has the same pixels as an earlier one",
+        "property 'colour': gr\xc3\xbcn 2, rot 1; unknown 1",
+        "'Gr\xc3\xbcn' is taken for 'gr\xc3\xbcn' in column 'colour' (1 cell)",
+        "column 'id' has only the value '1' and is no property"})
+    EXPECT_TRUE(contains(result.out, line)) << line << "\n" << result.out;
+  EXPECT_TRUE(contains(run_facet({"info", pack}).out, "4 images of 24x16"));
 }
 
 /// The highest joint step in a run's metrics so far; -1 before the first.
