@@ -172,7 +172,7 @@ TEST_F(FinishedRun, SampleWritesAPictureThatFollowsTheSeed) {
 TEST_F(FinishedRun, ResumingItWithAnotherConfigIsRefusedAndChangesNothing) {
   const auto before = files_below(run());
   for (const std::vector<std::string>& change :
-       {std::vector<std::string>{"--set", "train.joint.steps=30"},
+       {std::vector<std::string>{"--set", "train.learning_rate.start=0.5"},
         std::vector<std::string>{"--set", "model.factors.0.components=4"}}) {
     std::vector<std::string> command = {"train", "--out", run(), "--resume"};
     command.insert(command.end(), change.begin(), change.end());

@@ -24,23 +24,23 @@ FactorPosterior components_at(const std::vector<std::vector<double>>& places,
   const auto count = static_cast<int64_t>(places.size()),
              dimensions = static_cast<int64_t>(places.front().size());
   torch::Tensor m = torch::zeros({count, dimensions}, kFloat64);
-  torch::Tensor counts = torch::zeros({count}, kFloat64);
-  for (int64_t k = 0; k < count; ++k) {
+  torch::Tensor counts = torch::tensor(images, kFloat64);
+  for (int64_t k = 0; k < count; ++k)
     for (int64_t d = 0; d < dimensions; ++d)
       m[k][d] = places[static_cast<size_t>(k)][static_cast<size_t>(d)];
-    counts[k] = images[static_cast<size_t>(k)] + 1;
-  }
-  const torch::Tensor n = (counts - 1).clamp_min(0.02).unsqueeze(1).expand({count, dimensions});
-  return FactorPosterior::from_mean({m, n, n / 2, n / 2}, counts);
+  const torch::Tensor n = counts.unsqueeze(1);
+  return conjugate_posterior({counts, n * m, n * (m.square() + 1)}, 1.0,
+                             FactorHyperprior(Hyperprior{}, dimensions));
 }
 
-/// Three arcs of a circle, far longer than the distance between them: no arc is one Gaussian.
-FactorPosterior arcs(int64_t components_per_arc) {
+/// Three arcs of a circle that cover a share of it. Arcs of 0.8 are far longer than the distance
+/// between them: no arc is one Gaussian.
+FactorPosterior arcs(int64_t components_per_arc, double covered) {
   std::vector<std::vector<double>> places;
   std::vector<double> images;
   for (int arc = 0; arc < 3; ++arc)
     for (int64_t i = 0; i < components_per_arc; ++i) {
-      const double angle = 2.0944 * (arc + 0.8 * static_cast<double>(i) /
+      const double angle = 2.0944 * (arc + covered * static_cast<double>(i) /
                                                static_cast<double>(components_per_arc - 1));
       places.push_back({20 * std::cos(angle), 20 * std::sin(angle)});
       images.push_back(100 + static_cast<double>(10 * arc));
@@ -111,7 +111,7 @@ TEST(MergeTree, NextComponentsAreTheEStepWithoutTheOwnOne) {
 
 TEST(MergeTree, FindsClassesThatAreNoGaussians) {
   const int64_t per_arc = 9;
-  const MergeTree tree = merge_tree(arcs(per_arc), FactorHyperprior(Hyperprior{}, 2));
+  const MergeTree tree = merge_tree(arcs(per_arc, 0.8), FactorHyperprior(Hyperprior{}, 2));
   const Groups groups = tree.cut(3);
   for (size_t g = 0; g < 3; ++g) {
     const std::set<int64_t> found(groups[g].begin(), groups[g].end());
@@ -122,7 +122,7 @@ TEST(MergeTree, FindsClassesThatAreNoGaussians) {
 }
 
 TEST(MergeTree, SuggestsTheNumberOfClasses) {
-  EXPECT_EQ(merge_tree(arcs(4), FactorHyperprior(Hyperprior{}, 2)).natural_cut(), 3);
+  EXPECT_EQ(merge_tree(arcs(4, 0.3), FactorHyperprior(Hyperprior{}, 2)).natural_cut(), 3);
 }
 
 TEST(MergeTree, CutsNestAndAreSortedByImages) {
@@ -214,7 +214,7 @@ TEST(MergeTree, TheBoundPrefersOneComponentForTwoHalvesOfACluster) {
 
 TEST(MergeTree, StickBreakingWeightsDoNotChangeTheOrderOfClearClusters) {
   FactorialMixture prior({{"free", 12, 2}}, Hyperprior{}, torch::kCPU, /*stick_breaking=*/true);
-  FactorPosterior posterior = arcs(4);
+  FactorPosterior posterior = arcs(4, 0.3);
   sort_components(posterior);
   prior.posteriors[0].assign(posterior);
   const MergeTree tree = merge_tree(prior.posteriors[0], prior.hyperpriors[0]);

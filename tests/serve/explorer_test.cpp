@@ -182,7 +182,7 @@ TEST_F(ExplorerTest, EncodesAnImageOfAnyShapeAndSaysWhatWasDone) {
   }
   const Json same = ask(
       *explorer_, post_request("encode", encode_png(Image::filled(1, 20, 40, 90)), "image/png"));
-  EXPECT_NE(same["notice"].get<std::string>().find("20x40 grey"), std::string::npos);
+  EXPECT_NE(same["notice"].get<std::string>().find("40x20 grey"), std::string::npos);
   EXPECT_EQ(same["z"], code["z"]);  // all pixels are 90 either way
 }
 
