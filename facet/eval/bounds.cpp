@@ -229,7 +229,8 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   std::vector<torch::Tensor> bounds, predictive_bounds;
 
   uint64_t batch = 0;
-  for (const torch::Tensor& pixels : images.pixels.split(options.batch_size)) {
+  for (const torch::Tensor& pixels :
+       images.pixels.split(model.images_at_once(options.batch_size))) {
     const Key batch_key = key.fold(batch++);
     const torch::Tensor x = model.likelihood().from_pixels(pixels);
     const BoundTerms terms = bound_terms(model, x, {}, batch_key.fold(uint64_t{0}));

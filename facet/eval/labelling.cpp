@@ -86,7 +86,7 @@ ImageReadings read_images(Vae& model, const ImageSet& images,
   std::vector<torch::Tensor> bounds, codes;
   std::vector<std::vector<torch::Tensor>> scores(readings.named.size());
   const Key key = Key(seed).fold("label");
-  for (const torch::Tensor& pixels : images.pixels.split(batch_size)) {
+  for (const torch::Tensor& pixels : images.pixels.split(model.images_at_once(batch_size))) {
     const BatchReadings batch =
         read_batch(model, pixels.to(model.device()), key.fold(bounds.size()));
     bounds.push_back(batch.bounds);

@@ -8,14 +8,14 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t slice_size = 500;
+constexpr int64_t most_images = 500;  // per slice
 
 /// `convert` gets the decoder's output for a slice of z and the index of the slice.
 template <typename Convert>
 torch::Tensor decode_in_slices(const Vae& model, const torch::Tensor& z, const Convert& convert) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& slice : z.split(slice_size))
+  for (const torch::Tensor& slice : z.split(model.images_at_once(most_images)))
     parts.push_back(convert(model.decode(slice), parts.size()).to(torch::kCPU));
   return torch::cat(parts);
 }
@@ -47,7 +47,13 @@ torch::Tensor decode_stddevs(const Vae& model, const torch::Tensor& z) {
 
 Encoding encode_pixels(const Vae& model, const torch::Tensor& pixels) {
   torch::NoGradGuard no_gradient;
-  return model.encode(model.likelihood().from_pixels(pixels.to(model.device())));
+  std::vector<torch::Tensor> means, log_variances;
+  for (const torch::Tensor& slice : pixels.split(model.images_at_once(most_images))) {
+    const Encoding part = model.encode(model.likelihood().from_pixels(slice.to(model.device())));
+    means.push_back(part.mean);
+    log_variances.push_back(part.log_variance);
+  }
+  return {torch::cat(means), torch::cat(log_variances)};
 }
 
 }  // namespace facet

@@ -1,5 +1,6 @@
 #include "facet/model/vae.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -13,6 +14,9 @@ namespace {
 /// Variances from exp(-12) to exp(8): normal training never reaches these limits, and a bad batch
 /// cannot overflow.
 constexpr double smallest_log_variance = -12, largest_log_variance = 8;
+
+/// The memory of a layer's input and output in evaluations.
+constexpr int64_t evaluation_bytes = int64_t{1} << 29;
 
 }  // namespace
 
@@ -77,6 +81,12 @@ int64_t Vae::network_parameters() const {
   int64_t count = 0;
   for (const auto& [name, parameter] : parameters()) count += parameter.numel();
   return count;
+}
+
+int64_t Vae::images_at_once(int64_t most) const {
+  const int64_t bytes = 4 * widest_activations(convolution_layers(options_.network, shape_),
+                                               shape_.channels * likelihood_->numbers_per_value());
+  return std::clamp<int64_t>(evaluation_bytes / bytes, 1, most);
 }
 
 void Vae::accelerate(const Bf16Copies& bf16_copies) {

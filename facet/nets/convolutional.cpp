@@ -1,5 +1,6 @@
 #include "facet/nets/convolutional.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -28,27 +29,49 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
+/// The network of the preset 'auto': it halves the image while its shorter side keeps two pixels
+/// and its longer side has more than four, with more channels for every second halving. For 32x32
+/// images it is 'small32'. Models are saved with the name alone, so another rule needs another
+/// name.
+NetworkOptions network_for(const ImageShape& shape) {
+  static const std::vector<int64_t> widths = {32, 64, 64, 128, 128};
+  NetworkOptions network{"auto"};
+  int64_t shorter = std::min(shape.height, shape.width),
+          longer = std::max(shape.height, shape.width);
+  do {
+    network.channels.push_back(widths[std::min(network.channels.size(), widths.size() - 1)]);
+    network.strides.push_back(longer > 4 && shorter > 2 ? 2 : 1);
+    shorter = (shorter + 1) / 2;
+    longer = (longer + 1) / 2;
+  } while (longer > 4 && shorter > 2);
+  return network;
+}
+
 std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"auto"};
   for (const Preset& preset : presets()) names.emplace_back(preset.name);
   names.emplace_back("custom");
   return names;
 }
 
-NetworkOptions resolve(const NetworkOptions& options) {
-  NetworkOptions resolved = options;
+/// The options with the channels and strides of their preset.
+NetworkOptions resolve(NetworkOptions options, const ImageShape& shape) {
+  if (options.preset == "custom") return options;
+  if (!options.channels.empty() || !options.strides.empty())
+    throw Error(
+        {.doing = "building the network",
+         .object = options.preset,
+         .found = "channels or strides beside a preset",
+         .expected = "either a preset, or \"preset\": \"custom\" with channels and strides"});
+  const NetworkOptions automatic = network_for(shape);
+  options.channels = automatic.channels;
+  options.strides = automatic.strides;
   for (const Preset& preset : presets())
     if (options.preset == preset.name) {
-      if (!options.channels.empty() || !options.strides.empty())
-        throw Error(
-            {.doing = "building the network",
-             .object = options.preset,
-             .found = "channels or strides beside a preset",
-             .expected = "either a preset, or \"preset\": \"custom\" with channels and strides"});
-      resolved.channels = preset.channels;
-      resolved.strides = preset.strides;
+      options.channels = preset.channels;
+      options.strides = preset.strides;
     }
-  return resolved;
+  return options;
 }
 
 int64_t padding_of(int64_t kernel) { return (kernel - 1) / 2; }
@@ -80,8 +103,8 @@ std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
 
 void NetworkOptions::visit(OptionVisitor& visitor) {
   visitor.option("preset", preset,
-                 "The paper's network for 28x28 or 64x64 images, a small one for 32x32, or "
-                 "'custom'.",
+                 "One that follows from the images' size, the paper's for 28x28 or 64x64 images, a "
+                 "small one for 32x32, or 'custom'.",
                  one_of(preset_names()));
   visitor.option("channels", channels, "For 'custom': channels of the encoder's convolutions.",
                  at_least(1));
@@ -93,7 +116,7 @@ void NetworkOptions::visit(OptionVisitor& visitor) {
 
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
                                                  const ImageShape& shape) {
-  const NetworkOptions resolved = resolve(options);
+  const NetworkOptions resolved = resolve(options, shape);
   if (resolved.channels.empty() || resolved.channels.size() != resolved.strides.size())
     throw Error({.doing = "building the network",
                  .object = options.preset,
@@ -122,6 +145,18 @@ std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
     width = layer.width_out;
   }
   return layers;
+}
+
+int64_t widest_activations(const std::vector<ConvolutionLayer>& layers, int64_t decoder_channels) {
+  int64_t widest = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const ConvolutionLayer& layer = layers[i];
+    const int64_t channels =
+        i == 0 ? std::max(layer.channels_in, decoder_channels) : layer.channels_in;
+    widest = std::max(widest, channels * layer.height_in * layer.width_in +
+                                  layer.channels_out * layer.height_out * layer.width_out);
+  }
+  return widest;
 }
 
 Encoder::Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key)

@@ -30,6 +30,10 @@ using Bf16Copies = std::function<torch::Tensor(const torch::Tensor&)>;
 std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
                                                  const ImageShape& shape);
 
+/// The most numbers that one layer, of the encoder or of the decoder, reads and writes per image.
+/// The decoder's last layer writes `decoder_channels`.
+int64_t widest_activations(const std::vector<ConvolutionLayer>& layers, int64_t decoder_channels);
+
 /// The parameters of one layer.
 struct LayerParameters {
   torch::Tensor weight;  ///< [O, C, kernel, kernel], transposed [C, O, kernel, kernel], or [O, C]

@@ -12,8 +12,7 @@ void write_initial_config(const std::string& pack, const std::filesystem::path& 
                           const std::string& device) {
   if (std::filesystem::exists(output))
     Attempt{"writing a config to", output.string()}.fail("a file that exists", "a new name");
-  write_text(output,
-             suggested_config(read_pack(pack), pack, choose_device(device).is_cuda()),
+  write_text(output, suggested_config(read_pack(pack), pack, choose_device(device).is_cuda()),
              "writing a config");
 }
 

@@ -46,7 +46,8 @@ std::optional<Evaluation> train_run(const TrainingRequest& request, const Traini
   const RunFolder folder =
       request.resume ? RunFolder::open(request.folder) : RunFolder{request.folder};
   Trainer trainer(request.config, pack, folder, device, request.resume, events.training);
-  events.started({trainer.model().network_parameters(), trainer.image_count(), device.str()});
+  events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
+                  training_memory(request.config, pack)});
   if (!trainer.run()) return {};
   if (const auto sentence = trainer.overfitting(); sentence && events.training.notice)
     events.training.notice(*sentence);

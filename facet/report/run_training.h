@@ -28,6 +28,7 @@ struct TrainingRequest {
 struct TrainingStart {
   int64_t network_parameters = 0, images = 0;
   std::string device;  ///< "cpu" or "cuda:0"
+  double memory = 0;   ///< an estimate of the bytes that it needs there
 };
 
 struct TrainingEvents {

@@ -21,7 +21,7 @@ const std::vector<BlockEncoding>& EncodedImages::blocks() {
   constexpr int64_t slice_size = 500;
   const torch::Tensor chosen = permutation(key_, images_.count()).narrow(0, 0, count_);
   std::vector<torch::Tensor> means, variances;
-  for (const torch::Tensor& slice : chosen.split(slice_size)) {
+  for (const torch::Tensor& slice : chosen.split(model_.images_at_once(slice_size))) {
     const torch::Tensor pixels = images_.draw(slice, key_.fold(means.size()));
     const Encoding encoding = model_.encode(model_.likelihood().from_pixels(pixels));
     means.push_back(encoding.mean);

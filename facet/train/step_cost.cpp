@@ -84,8 +84,8 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
 }
 
 double training_memory(const Config& config, const Pack& pack) {
-  constexpr double evaluation_batch = 500;  // images per batch of an evaluation
-  constexpr double libraries = 600e6;       // workspaces and captured graphs
+  constexpr double evaluation = 1e9;   // the layers of a batch, with their workspace
+  constexpr double libraries = 600e6;  // their code, workspaces and captured graphs
   const ImageShape shape = pack.shape();
   const NetworkCost network = network_cost(config.model, shape);
   const double parameters = network.encoder_parameters + network.decoder_parameters;
@@ -94,10 +94,11 @@ double training_memory(const Config& config, const Pack& pack) {
     latents += static_cast<double>(factor.dimensions);
   const auto encoded = static_cast<double>(
       config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
-  const double images = std::max(static_cast<double>(config.train.batch_size), evaluation_batch);
-  return 5 * 4 * parameters +                    // with gradient, moments and a copy
-         3 * 4 * images * network.activations +  // with gradients and workspace
-         2 * 2 * 8 * encoded * latents +         // encodings of phase 2, and a copy
+  const double step =  // with gradients and workspace
+      3 * 4 * static_cast<double>(config.train.batch_size) * network.activations;
+  return 5 * 4 * parameters +  // with gradient, moments and a copy
+         std::max(step, evaluation) +
+         2 * 2 * 8 * encoded * latents +  // encodings of phase 2, and a copy
          3 * 8 * prior_numbers(config.model) + static_cast<double>(pack.images.numel()) + libraries;
 }
 

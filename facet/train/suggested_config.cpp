@@ -140,10 +140,10 @@ struct Sizes {
 };
 Sizes sizes_for(const ImageShape& shape, bool gpu) {
   const int64_t side = std::max(shape.height, shape.width);
-  const std::string network = shape.height == 28 && shape.width == 28   ? "paper28"
-                              : shape.height == 64 && shape.width == 64 ? "paper64"
-                              : shape.height == 32 && shape.width == 32 ? "small32"
-                                                                        : "auto";
+  const bool square = shape.height == shape.width;
+  const std::string network = square && side == 28          ? "paper28"
+                              : square && side == 64 && gpu ? "paper64"
+                                                            : "auto";
   Sizes sizes{network, side <= 32 ? 8 : 16, side <= 32 ? 16 : 32, 2500, 5000};
   if (gpu) sizes.pretrain = 10000, sizes.joint = 30000;
   return sizes;

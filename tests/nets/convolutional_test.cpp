@@ -106,6 +106,23 @@ TEST(Network, InitialisationIsAFunctionOfTheKeyAndKeepsTheScaleOfActivations) {
   EXPECT_LT(output, 3.0);
 }
 
+TEST(Network, AutoFollowsTheSizeOfTheImages) {
+  const auto channels = [](const ImageShape& shape) {
+    std::vector<int64_t> result;
+    for (const ConvolutionLayer& layer : convolution_layers({"auto"}, shape))
+      result.push_back(layer.channels_out);
+    return result;
+  };
+  EXPECT_EQ(channels({3, 32, 32}), (std::vector<int64_t>{32, 64, 64}));  // as small32
+  EXPECT_EQ(channels({3, 256, 256}), (std::vector<int64_t>{32, 64, 64, 128, 128, 128}));
+  for (const ImageShape& shape : std::vector<ImageShape>{
+           {1, 1, 1}, {1, 3, 2}, {3, 5, 5}, {3, 7, 200}, {3, 100, 75}, {3, 256, 256}}) {
+    const ConvolutionLayer last = convolution_layers({"auto"}, shape).back();
+    EXPECT_LE(std::min(last.height_out, last.width_out), 4);
+    EXPECT_GE(std::min(last.height_out, last.width_out), 1);
+  }
+}
+
 TEST(Network, ImpossibleStacksAreRefused) {
   const auto expect_message = [](const NetworkOptions& options, const std::string& part,
                                  const ImageShape& shape = {1, 8, 8}) {
