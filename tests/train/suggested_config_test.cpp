@@ -23,7 +23,7 @@ TEST(SuggestedConfig, NamesAFactorForEveryLabelledColumn) {
   const Config config = config_of(suggested_config(pack, "data/faces.safetensors", false));
   EXPECT_EQ(config.data.pack, "data/faces.safetensors");
   EXPECT_EQ(config.model.likelihood.kind, "gaussian");
-  EXPECT_EQ(config.model.network.preset, "small32");
+  EXPECT_EQ(config.model.network.preset, "auto");
   ASSERT_EQ(config.model.factors.size(), pack.properties.size() + 2);
   for (size_t i = 0; i < pack.properties.size(); ++i) {
     EXPECT_EQ(config.model.factors[i].property, pack.properties[i].name);
