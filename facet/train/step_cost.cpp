@@ -16,6 +16,7 @@ struct NetworkCost {
   double first_layer = 0;                                 ///< those of the encoder's first layer
   double encoder_parameters = 0, decoder_parameters = 0;  ///< their number
   double activations = 0;                                 ///< outputs of all layers, their number
+  double widest = 0;  ///< input and output of one layer, at most
 };
 
 NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
@@ -42,6 +43,7 @@ NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
     cost.decoder_parameters += mirrored * (out * kernel + 1);
     cost.activations += out * small + mirrored * large;
   }
+  cost.widest = static_cast<double>(widest_activations(layers, shape.channels * values));
   const ConvolutionLayer& last = layers.back();
   const auto features = static_cast<double>(last.channels_out * last.height_out * last.width_out);
   cost.encoder += 2 * features * 2 * latents;
@@ -84,7 +86,6 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
 }
 
 double training_memory(const Config& config, const Pack& pack) {
-  constexpr double evaluation = 1e9;   // the layers of a batch, with their workspace
   constexpr double libraries = 600e6;  // their code, workspaces and captured graphs
   const ImageShape shape = pack.shape();
   const NetworkCost network = network_cost(config.model, shape);
@@ -94,6 +95,8 @@ double training_memory(const Config& config, const Pack& pack) {
     latents += static_cast<double>(factor.dimensions);
   const auto encoded = static_cast<double>(
       config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
+  // Evaluations have 500 images at once, or as many as fit into half a gigabyte (model/vae.h).
+  const double evaluation = 2 * std::min(4 * 500 * network.widest, 0.54e9);
   const double step =  // with gradients and workspace
       3 * 4 * static_cast<double>(config.train.batch_size) * network.activations;
   return 5 * 4 * parameters +  // with gradient, moments and a copy
