@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program demo explore test bench format check-format docs build-times clean
+.PHONY: help setup configure program python demo explore test bench format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,12 @@ configure: setup
 program: configure  ## Build the program alone
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
 
+python:  ## Build the Python module, in build/release/python
+	@scripts/setup $(PRESET) python
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_python
+	@echo "use it with: PYTHONPATH=$(CURDIR)/$(BUILD)/python python3"
+
 demo: program  ## Train on the built-in portraits for a few minutes and write a report
 	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi
 	@if [ -e $(RUN)/state.safetensors ]; then $(FACET) train --out $(RUN) --resume; \
@@ -34,12 +40,14 @@ explore: program  ## Serve the demo's model in the explorer; trains it first if 
 	  elif [ ! -e $(RUN)/eval.json ]; then $(FACET) train --out $(RUN) --resume; fi
 	@$(FACET) serve $(RUN) --port $(PORT)
 
-test: configure  ## Build everything and run the tests
+test:  ## Build everything and run the tests
 	@scripts/setup $(PRESET) test
+	@$(MAKE) --no-print-directory configure
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: no $$program: the tests of the explorer's page were skipped"; done
+	@[ -e $(BUILD)/python/facet/__init__.py ] || echo "*** NOTICE: no pybind11: the tests of the Python module were skipped"
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU

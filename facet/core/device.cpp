@@ -8,6 +8,8 @@ namespace facet {
 
 c10::Device choose_device(const std::string& text) {
   if (text == "cpu") return torch::Device(torch::kCPU);
+  if (text != "cuda" && text != "auto")
+    Attempt{"choosing a device", text}.fail("no such device", "auto, cpu or cuda");
   const torch::Device gpu(torch::kCUDA, 0);
   const bool available = cuda::available();
   if (text == "cuda" && !available)
