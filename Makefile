@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program python demo explore test bench format check-format docs build-times clean
+.PHONY: help setup configure program python package demo explore test bench format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,12 @@ python:  ## Build the Python module, in build/release/python
 	@$(MAKE) --no-print-directory configure
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_python
 	@echo "use it with: PYTHONPATH=$(CURDIR)/$(BUILD)/python python3"
+
+package:  ## Write Debian packages to build/release
+	@scripts/setup $(PRESET) python
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target facet_python
+	@cd $(BUILD) && cpack && ls *.deb
 
 demo: program  ## Train on the built-in portraits for a few minutes and write a report
 	@if [ -e $(RUN)/eval.json ]; then mv $(RUN) $(RUN)-$$(date +%Y%m%d-%H%M%S); fi

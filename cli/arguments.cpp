@@ -28,6 +28,41 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   return fmt::format("reading the command line: {} (--help says more)", error.what());
 }
 
+/// The words of a type such as "TEXT:{auto,cpu,cuda}"; none if it takes others.
+std::vector<std::string> choices_of(const std::string& type) {
+  const size_t begin = type.find('{'), end = type.rfind('}');
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  return CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',');
+}
+
+OptionText text_of(const CLI::Option& option) {
+  OptionText text;
+  text.positional = option.get_positional();
+  text.name = text.positional ? option.get_name(true) : option.get_name(false, true);
+  if (const size_t comma = text.name.rfind(','); comma != std::string::npos)
+    text.name.erase(0, comma + 1);                       // "-h,--help"
+  text.name = text.name.substr(0, text.name.find('{'));  // "--serve{8080}"
+  text.help = option.get_description();
+  const bool flag = option.get_expected_max() == 0 || option.get_type_size() == 0;
+  const std::string type = option.get_type_name();
+  text.choices = choices_of(type);
+  const size_t colon = type.find(':');
+  text.value = flag ? "" : colon == std::string::npos ? type : type.substr(0, colon);
+  if (!flag && text.choices.empty() && colon != std::string::npos)
+    text.value = type.substr(colon + 1);  // "INT in [1 - 9]"
+  text.default_value = option.get_default_str();
+  text.required = option.get_required();
+  return text;
+}
+
+CommandText text_of(const CLI::App& app) {
+  CommandText text{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) text.options.push_back(text_of(*option));
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!below->get_name().empty()) text.commands.push_back(text_of(*below));
+  return text;
+}
+
 }  // namespace
 
 Option Option::required() const {
@@ -125,6 +160,8 @@ Option Command::repeated(const std::string& name, std::vector<std::string>& valu
 void Command::device_option(std::string& device) const {
   option("--device", device, "Where to compute").one_of({"auto", "cpu", "cuda"}).show_default();
 }
+
+CommandText Command::text() const { return text_of(*app_); }
 
 void Command::run(const std::function<void()>& action) const { app_->callback(action); }
 

@@ -41,6 +41,23 @@ class Option {
   CLI::Option* option_;
 };
 
+/// An option as it was declared, for the manual page and for completion.
+struct OptionText {
+  std::string name;  ///< "--out", or that of a positional argument
+  std::string help;
+  std::string value;                 ///< what it takes: "TEXT", "INT in [1 - 9]"; empty for a flag
+  std::string default_value;         ///< where --help shows one
+  std::vector<std::string> choices;  ///< the words that it takes, if only these
+  bool positional = false, required = false;
+};
+
+/// A command as it was declared, with those below it.
+struct CommandText {
+  std::string name, help;
+  std::vector<OptionText> options;
+  std::vector<CommandText> commands;
+};
+
 /// A command, or the program with its commands; a handle.
 class Command {
  public:
@@ -69,6 +86,9 @@ class Command {
                   const std::string& help) const;
   /// `--device auto|cpu|cuda`.
   void device_option(std::string& device) const;
+
+  /// All that was declared so far, with the commands below.
+  CommandText text() const;
 
   /// What the command does once its arguments are read.
   void run(const std::function<void()>& action) const;

@@ -13,6 +13,7 @@ struct ClassifierReport;
 /// Each adds one command to the program; what it was given to run does the work.
 void add_bench_command(const Command& program);
 void add_clusters_command(const Command& program);
+void add_completion_command(const Command& program);
 void add_edit_command(const Command& program);
 void add_eval_command(const Command& program);
 void add_grid_command(const Command& program);
@@ -20,6 +21,7 @@ void add_import_command(const Command& program);
 void add_info_command(const Command& program);
 void add_init_command(const Command& program);
 void add_label_command(const Command& program);
+void add_manual_command(const Command& program);
 void add_reconstruct_command(const Command& program);
 void add_report_command(const Command& program);
 void add_sample_command(const Command& program);

@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
   facet::add_init_command(commands);
   facet::add_label_command(commands);
   facet::add_bench_command(commands);
+  facet::add_manual_command(commands);
+  facet::add_completion_command(commands);
   facet::use_all_processors();
   facet::use_float32_convolutions();
   try {

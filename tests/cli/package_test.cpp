@@ -44,6 +44,9 @@ TEST(Package, TheExampleBuildsAgainstTheInstalledTreeAndDraws) {
   write_text(folder / "config.json", quick_config(), "test");
   ASSERT_TRUE(run({prefix + "/bin/facet", "train", (folder / "config.json").string(), "--out",
                    (folder / "run").string()}));
+  EXPECT_NE(read_text(prefix + "/share/man/man1/facet.1", "test").find(".SH COMMANDS"),
+            std::string::npos);
+  EXPECT_TRUE(fs::exists(prefix + "/share/bash-completion/completions/facet"));
   const std::string picture = (folder / "picture.png").string();
   ASSERT_TRUE(run({tree + "/generate", (folder / "run" / "model.safetensors").string(), picture}));
   const Image image = read_image(picture);
