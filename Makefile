@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program python package demo explore test bench format check-format docs build-times clean
+.PHONY: help setup configure program python package demo explore test bench bench-fit format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,8 @@ test:  ## Build everything and run the tests
 	@for program in node chromium; do command -v $$program >/dev/null || \
 	  echo "*** NOTICE: no $$program: the tests of the explorer's page were skipped"; done
 	@[ -e $(BUILD)/python/facet/__init__.py ] || echo "*** NOTICE: no pybind11: the tests of the Python module were skipped"
+	@/usr/bin/python3 -c 'import sklearn' 2>/dev/null || \
+	  echo "*** NOTICE: no scikit-learn: the comparison of facet fit with it was skipped"
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU
@@ -61,6 +63,12 @@ bench: configure  ## Compare a training step with PyTorch and with the machine's
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli --target bench_step --target bench_prior
 	@if [ $(PRESET) = cuda ]; then bench/compare_gpu $(FACET); else bench/compare $(BUILD)/bench; fi
 	@$(FACET) bench
+
+bench-fit: configure  ## Compare `facet fit` with scikit-learn and Armadillo, and write the table of docs/fit.md
+	@scripts/setup $(PRESET) bench
+	@cmake --preset $(PRESET) >/dev/null && cmake --build --preset $(PRESET) -j $(JOBS) --target facet_cli
+	@cmake --build --preset $(PRESET) --target bench_fit_armadillo || echo "*** NOTICE: no Armadillo: compared without it"
+	@bench/compare_fit $(BUILD) && scripts/fit_table
 
 format:  ## Format the sources
 	@scripts/setup

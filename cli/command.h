@@ -16,12 +16,14 @@ void add_clusters_command(const Command& program);
 void add_completion_command(const Command& program);
 void add_edit_command(const Command& program);
 void add_eval_command(const Command& program);
+void add_fit_command(const Command& program);
 void add_grid_command(const Command& program);
 void add_import_command(const Command& program);
 void add_info_command(const Command& program);
 void add_init_command(const Command& program);
 void add_label_command(const Command& program);
 void add_manual_command(const Command& program);
+void add_predict_command(const Command& program);
 void add_reconstruct_command(const Command& program);
 void add_report_command(const Command& program);
 void add_sample_command(const Command& program);
@@ -31,6 +33,8 @@ void add_train_command(const Command& program);
 
 /// An evaluation as lines for a person.
 void print_evaluation(const Evaluation& evaluation);
+/// The same of a mixture on vectors.
+void print_vector_evaluation(const Evaluation& evaluation);
 void print_classifier_report(const ClassifierReport& report);
 
 }  // namespace facet

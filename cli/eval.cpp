@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/report/run_evaluation.h"
+#include "facet/report/run_fitting.h"
 
 namespace facet {
 
@@ -16,9 +18,32 @@ struct EvalArguments {
   uint64_t seed = 1;
   bool json = false;
   std::string judge_labels = "all";
+  VectorRequest vectors;
+  std::string model_option;   ///< one that was given and needs a model, such as "--judge"
+  std::string vector_option;  ///< one that needs a mixture of vectors
 };
 
+/// A run of `facet fit` has no images, and a model no vectors.
+void refuse(const EvalArguments& arguments, const std::string& option, const char* kind) {
+  if (option.empty()) return;
+  throw Error({.doing = "measuring the run",
+               .object = arguments.run,
+               .found = fmt::format("the option {}", option),
+               .expected = fmt::format("one for {}", kind)});
+}
+
+void run_vector_eval(const EvalArguments& arguments) {
+  refuse(arguments, arguments.model_option, "a mixture of vectors, which has no decoder");
+  const Evaluation evaluation = evaluate_fit_run(arguments.run, arguments.vectors);
+  if (arguments.json)
+    fmt::print("{}\n", to_json(evaluation).dump(2));
+  else
+    print_vector_evaluation(evaluation);
+}
+
 void run_eval(const EvalArguments& arguments) {
+  if (is_fit_run(arguments.run)) return run_vector_eval(arguments);
+  refuse(arguments, arguments.vector_option, "a model of images");
   const auto [evaluation, classifier] =
       evaluate_run(load_run(arguments.run, arguments.device), arguments.request);
   if (arguments.json) {
@@ -34,7 +59,8 @@ void run_eval(const EvalArguments& arguments) {
   if (classifier) print_classifier_report(*classifier);
 }
 
-void add_judge_options(const Command& command, EvalArguments& arguments) {
+/// The option that needs a model.
+Option add_judge_options(const Command& command, EvalArguments& arguments) {
   const Option judge = command.flag("--judge", arguments.request.classify,
                                     "Also: how often a classifier trained on real images finds in "
                                     "samples the value they were drawn with");
@@ -66,6 +92,7 @@ void add_judge_options(const Command& command, EvalArguments& arguments) {
       .range(1, 1000000)
       .needs(judge)
       .show_default();
+  return judge;
 }
 
 }  // namespace
@@ -74,10 +101,12 @@ void add_eval_command(const Command& program) {
   auto arguments = std::make_shared<EvalArguments>();
   const Command command = program.command("eval", "Measure a trained model on a split");
   command.option("run", arguments->run, "A run folder").required();
-  command.option("--split", arguments->request.split, "train, valid or test").show_default();
-  command.option("--samples", arguments->request.evaluation.samples, "Draws of z per image")
-      .range(1, 1000000)
-      .show_default();
+  const Option split =
+      command.option("--split", arguments->request.split, "train, valid or test").show_default();
+  const Option samples =
+      command.option("--samples", arguments->request.evaluation.samples, "Draws of z per image")
+          .range(1, 1000000)
+          .show_default();
   const Option importance =
       command
           .option("--importance", arguments->request.evaluation.importance,
@@ -90,12 +119,25 @@ void add_eval_command(const Command& program) {
       .needs(importance);
   command.option("--seed", arguments->seed, "Seed of the draws and of the classifier")
       .show_default();
-  command.option("--pack", arguments->request.pack,
-                 "Measure on this pack instead of the run's own");
+  const Option pack = command.option("--pack", arguments->request.pack,
+                                     "Measure on this pack instead of the run's own");
+  const Option vectors = command.option("--vectors", arguments->vectors.vectors,
+                                        "Of a run of 'facet fit': measure on these vectors");
+  command.option("--tensor", arguments->vectors.tensor, "The tensor of a .safetensors file")
+      .needs(vectors);
+  const Option labels = command.option("--labels", arguments->vectors.labels,
+                                       "Of a run of 'facet fit': labels of the vectors, as there");
   command.flag("--json", arguments->json, "Print one JSON object");
-  add_judge_options(command, *arguments);
+  const Option judge = add_judge_options(command, *arguments);
   command.device_option(arguments->device);
-  command.run([arguments] {
+  command.run([=] {
+    for (const auto& [option, name] :
+         {std::pair{split, "--split"}, std::pair{samples, "--samples"}, std::pair{pack, "--pack"},
+          std::pair{importance, "--importance"}, std::pair{judge, "--judge"}})
+      if (option.given()) arguments->model_option = name;
+    for (const auto& [option, name] :
+         {std::pair{vectors, "--vectors"}, std::pair{labels, "--labels"}})
+      if (option.given()) arguments->vector_option = name;
     EvaluationRequest& request = arguments->request;
     request.evaluation.seed = request.classifier.seed = arguments->seed;
     request.seen_labels_only = arguments->judge_labels == "run";

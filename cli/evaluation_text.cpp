@@ -15,6 +15,11 @@ namespace {
 /// More than these would bury the table of factors; `--json` has them all.
 constexpr size_t most_properties_shown = 12;
 
+/// What was measured: vectors are their own encodings, of which nothing is drawn.
+const char* items_of(const Evaluation& evaluation) {
+  return evaluation.samples == 0 ? "vectors" : "images";
+}
+
 void print_bound(const Evaluation& evaluation) {
   fmt::print("{} split, {} images, {} sample{} of z per image\n", evaluation.split,
              evaluation.count, evaluation.samples, evaluation.samples == 1 ? "" : "s");
@@ -32,12 +37,14 @@ void print_bound(const Evaluation& evaluation) {
         evaluation.importance_samples, evaluation.importance_images);
 }
 
-std::string agreement_text(const FactorEvaluation& factor, int64_t images) {
+std::string agreement_text(const FactorEvaluation& factor, const Evaluation& evaluation) {
+  const int64_t images = evaluation.count;
   const PropertyAgreement* best = factor.best();
   if (best == nullptr) return "";
   const std::string labelled =
-      best->images == images ? ""
-                             : fmt::format("; {} of {} images have labels", best->images, images);
+      best->images == images
+          ? ""
+          : fmt::format("; {} of {} {} have labels", best->images, images, items_of(evaluation));
   if (best->property == factor.property)
     return fmt::format("  named {}: accuracy {:.1f} %{}", best->property, 100 * best->accuracy,
                        labelled);
@@ -56,7 +63,7 @@ void print_factors(const Evaluation& evaluation, size_t width) {
   for (const FactorEvaluation& factor : evaluation.factors)
     fmt::print("  {:<{}}  {:>8} of {:<4} {:>10.1f} {:>8.2f} {:>7.2f}{}\n", factor.name, width,
                factor.used, factor.components, factor.perplexity, factor.kl_z, factor.kl_r,
-               agreement_text(factor, evaluation.count));
+               agreement_text(factor, evaluation));
 }
 
 /// "first 2 of 4, third 1 of 4" for the factors where part is less than whole; empty for none.
@@ -70,14 +77,18 @@ std::string missing(const Evaluation& evaluation, Part part, Whole whole) {
   return text;
 }
 
-void print_life(const Evaluation& evaluation) {
+std::string dead_components(const Evaluation& evaluation) {
   const std::string dead = missing(
       evaluation, [](const auto& factor) { return factor.used; },
       [](const auto& factor) { return factor.components; });
+  return dead.empty() ? "no component is dead" : "living components: " + dead;
+}
+
+void print_life(const Evaluation& evaluation) {
   const std::string inactive = missing(
       evaluation, [](const auto& factor) { return factor.active_dimensions; },
       [](const auto& factor) { return factor.dimensions; });
-  fmt::print("  {}\n", dead.empty() ? "no component is dead" : "living components: " + dead);
+  fmt::print("  {}\n", dead_components(evaluation));
   fmt::print("  {}\n", inactive.empty() ? "every latent dimension is active"
                                         : "active latent dimensions: " + inactive);
 }
@@ -110,11 +121,11 @@ void print_found(const Evaluation& evaluation, size_t width) {
     for (const PropertyAgreement* said : factor.most_explained(most))
       if (said->explained >= least)
         fmt::print(
-            "  {:<{}}  says {:>4.1f} % of {:<{}}  component {}: {} in {:.0f} % of {} images, "
+            "  {:<{}}  says {:>4.1f} % of {:<{}}  component {}: {} in {:.0f} % of {} {}, "
             "{:.0f} % of all\n",
             factor.name, width, 100 * said->explained, said->property, property_width,
             said->component, said->value, 100 * said->standout.share, said->standout.items,
-            100 * said->standout.usual_share);
+            items_of(evaluation), 100 * said->standout.usual_share);
   }
 }
 
@@ -165,6 +176,23 @@ void print_evaluation(const Evaluation& evaluation) {
         "nothing\n");
   print_factors(evaluation, width);
   print_life(evaluation);
+  print_gaps(evaluation);
+  print_found(evaluation, width);
+  print_merged(evaluation, width);
+  print_dependence(evaluation);
+}
+
+void print_vector_evaluation(const Evaluation& evaluation) {
+  size_t width = 6;
+  for (const FactorEvaluation& factor : evaluation.factors)
+    width = std::max(width, factor.name.size());
+  fmt::print("{}, {} vectors\n", evaluation.split, evaluation.count);
+  fmt::print("  log density {:10.4f} nats per vector (standard error {:.4f})\n",
+             evaluation.predictive_bound, evaluation.predictive_standard_error);
+  fmt::print("  bound       {:10.4f} = expected log density {:.4f} - KL[r] {:.4f}\n",
+             evaluation.elbo, -evaluation.kl_z, evaluation.kl_r);
+  print_factors(evaluation, width);
+  fmt::print("  {}\n", dead_components(evaluation));
   print_gaps(evaluation);
   print_found(evaluation, width);
   print_merged(evaluation, width);

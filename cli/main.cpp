@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   facet::add_info_command(commands);
   facet::add_init_command(commands);
   facet::add_label_command(commands);
+  facet::add_fit_command(commands);
+  facet::add_predict_command(commands);
   facet::add_bench_command(commands);
   facet::add_manual_command(commands);
   facet::add_completion_command(commands);

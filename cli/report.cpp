@@ -1,11 +1,14 @@
 // `facet report RUN`: the run as one HTML file that needs nothing else: curves, pictures, measures
 // and config.
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/report/fit_report.h"
 #include "facet/report/run_report.h"
 
 namespace facet {
@@ -19,16 +22,25 @@ struct ReportArguments {
 
 void write_report(const ReportArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  const LoadedRun run = load_run(arguments.run, arguments.device);
-  const std::filesystem::path output =
-      arguments.output.empty() ? run.folder.report() : std::filesystem::path(arguments.output);
+  const bool fitted = is_fit_run(arguments.run);
+  if (fitted && arguments.judge)
+    throw Error({.doing = "writing a report of",
+                 .object = arguments.run,
+                 .found = "the option --judge",
+                 .expected = "a model that makes images; a mixture of vectors has no decoder"});
+  std::optional<LoadedRun> run;
+  if (!fitted) run = load_run(arguments.run, arguments.device);
+  const std::filesystem::path output = arguments.output.empty()
+                                           ? RunFolder::of(arguments.run).report()
+                                           : std::filesystem::path(arguments.output);
   constexpr const char* doing = "writing a report";
   { AtomicFile probe(output, doing); }  // a place that cannot be written is said before the work
   const auto notice = [](const std::string& sentence) {
     fmt::print("{}\n", sentence);
     std::fflush(stdout);
   };
-  const std::string page = run_report(run, {arguments.judge, arguments.run, notice});
+  const std::string page = fitted ? fit_report(arguments.run, {arguments.run, notice})
+                                  : run_report(*run, {arguments.judge, arguments.run, notice});
   write_text(output, page, doing);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fmt::print("{:.1f} MB in {:.0f} s\nreport    {}\n", static_cast<double>(page.size()) / 1e6,

@@ -44,6 +44,11 @@ else()
 endif()
 
 find_package(Threads REQUIRED)
+# The threads of our own loops; LibTorch brings the library.
+find_package(OpenMP QUIET COMPONENTS CXX)
+if(NOT OpenMP_CXX_FOUND)
+  message(STATUS "OpenMP not found: exact updates of mixtures use one thread")
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/facet_torch.cmake)
 
 # tcmalloc makes a training step on the CPU a fifth faster; sanitizers have their own malloc.

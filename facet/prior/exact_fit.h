@@ -12,13 +12,19 @@ namespace facet {
 
 /// The encodings of n images, which stand for n * scale.
 struct FactorData {
-  BlockEncoding block;   ///< float64 [n, D]
+  BlockEncoding block;   ///< [n, D]; float64 on a GPU, of any real type on the CPU
   torch::Tensor labels;  ///< int64 [n], -1 where unknown; undefined without labels
   double scale = 1.0;
+  /// If defined, float64 [D] each: what is meant are the points (mean - shift) * scale_by.
+  torch::Tensor shift = {}, scale_by = {};
+  /// Some rows in random order, int64; undefined if the images are in random order themselves.
+  torch::Tensor random_rows = {};
 
   int64_t images() const { return block.mean.size(0); }
-  /// The images from `begin`, `count` of them.
+  /// The images from `begin`, `count` of them, in float64, shifted and scaled.
   FactorData slice(int64_t begin, int64_t count) const;
+  /// At most `count` images that stand for all of them.
+  FactorData random_part(int64_t count) const;
 };
 
 /// Calls `work` with the data in slices, so that no tensor [n, K] is large.

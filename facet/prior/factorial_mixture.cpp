@@ -47,6 +47,10 @@ torch::Tensor FactorPosterior::expected_weights() const {
   return facet::expected_weights(counts, concentration);
 }
 
+torch::Tensor BlockEncoding::second_moment() const {
+  return variance.defined() ? mean.square() + variance : mean.square();
+}
+
 torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma& components) {
   const NormalGammaMoments expected = moments(components);
   const double log_two_pi = std::log(2.0 * std::numbers::pi);
@@ -54,7 +58,7 @@ torch::Tensor expected_log_normal(const BlockEncoding& block, const NormalGamma&
   const torch::Tensor constant =
       0.5 * (expected.log_alpha - log_two_pi - expected.alpha_mu2).sum(1);  // [K]
   return torch::addmm(constant, block.mean, expected.alpha_mu.t()) -
-         0.5 * (block.mean.square() + block.variance).matmul(expected.alpha.t());
+         0.5 * block.second_moment().matmul(expected.alpha.t());
 }
 
 torch::Tensor assignment_probabilities(const torch::Tensor& expected_log_normal,
@@ -73,10 +77,12 @@ torch::Tensor clamp_labels(const torch::Tensor& assignment_probabilities,
 
 torch::Tensor kl_z(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
                    const torch::Tensor& responsibilities) {
+  const torch::Tensor log_density = (responsibilities * expected_log_normal).sum(1);
+  if (!block.variance.defined()) return -log_density;
   const torch::Tensor entropy =
       0.5 *
       (torch::log(block.variance) + std::log(2.0 * std::numbers::pi * std::numbers::e)).sum(1);
-  return -(responsibilities * expected_log_normal).sum(1) - entropy;
+  return -log_density - entropy;
 }
 
 torch::Tensor kl_r(const torch::Tensor& responsibilities,
@@ -125,8 +131,7 @@ torch::Tensor e_step(const BlockEncoding& block, const FactorPosterior& posterio
 
 FactorStatistics statistics(const BlockEncoding& block, const torch::Tensor& responsibilities) {
   const torch::Tensor gamma = responsibilities.t();  // [K, B]
-  return {responsibilities.sum(0), gamma.matmul(block.mean),
-          gamma.matmul(block.mean.square() + block.variance)};
+  return {responsibilities.sum(0), gamma.matmul(block.mean), gamma.matmul(block.second_moment())};
 }
 
 FactorPosterior conjugate_posterior(const FactorStatistics& statistics, double scale,

@@ -46,9 +46,13 @@ struct FactorPosterior {
   torch::Tensor expected_weights() const;      ///< E[pi], [K]
 };
 
-/// The encoding of one block: q(z_i | x) = N(mean, diag variance), [B, D] each.
+/// The encoding of one block: q(z_i | x) = N(mean, diag variance), [B, D] each. Vectors that are
+/// given as they are have no variance: it is undefined, and they are points.
 struct BlockEncoding {
-  torch::Tensor mean, variance;
+  torch::Tensor mean, variance = {};
+
+  /// E[z^2], [B, D].
+  torch::Tensor second_moment() const;
 };
 
 /// E_q[log N(z_i; mu_k, alpha_k^-1)] for every image and component, [B, K] (eq:Elogp).
@@ -64,7 +68,8 @@ torch::Tensor assignment_probabilities(const torch::Tensor& expected_log_normal,
 torch::Tensor clamp_labels(const torch::Tensor& assignment_probabilities,
                            const torch::Tensor& labels);
 
-/// E[KL(q(z_i|x) || p(z_i|mu_k, alpha_k))] averaged over the responsibilities, [B] (eq:elbo:b).
+/// E[KL(q(z_i|x) || p(z_i|mu_k, alpha_k))] averaged over the responsibilities, [B] (eq:elbo:b). Of
+/// points, minus the expected log density: the entropy of q(z) is left out.
 torch::Tensor kl_z(const BlockEncoding& block, const torch::Tensor& expected_log_normal,
                    const torch::Tensor& responsibilities);
 

@@ -18,6 +18,11 @@ FactorPosterior posterior_at(const torch::Tensor& centres, const torch::Tensor& 
   return posterior;
 }
 
+/// The variance around centres, `within`, and the encoder's own, [D].
+torch::Tensor with_own_variance(const torch::Tensor& within, const BlockEncoding& block) {
+  return block.variance.defined() ? within + block.variance.mean(0) : within;
+}
+
 }  // namespace
 
 FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, int64_t components,
@@ -29,7 +34,7 @@ FactorPosterior initial_posterior(const Key& key, const BlockEncoding& block, in
       (block.mean - clusters.centres.index_select(0, clusters.assignments)).square().mean(0);
   const double scale = static_cast<double>(images) / static_cast<double>(block.mean.size(0));
   return posterior_at(clusters.centres, scale * clusters.counts.to(kFloat64),
-                      within + block.variance.mean(0), hyperprior);
+                      with_own_variance(within, block), hyperprior);
 }
 
 FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tensor& labels,
@@ -49,7 +54,7 @@ FactorPosterior labelled_posterior(const BlockEncoding& block, const torch::Tens
   const torch::Tensor overall_variance = (block.mean - overall).square().mean(0);
   const double scale =
       static_cast<double>(images) / static_cast<double>(known.size(0) + components);
-  return posterior_at(centres, scale * (counts + 1.0), overall_variance + block.variance.mean(0),
+  return posterior_at(centres, scale * (counts + 1.0), with_own_variance(overall_variance, block),
                       hyperprior);
 }
 

@@ -60,7 +60,9 @@ struct KernelFactors {
 std::optional<FactorTerms> kernel_factor_terms(const BlockEncoding& block,
                                                const FactorPosterior& posterior,
                                                const torch::Tensor& labels) {
-  if (!ops::kernel_computes(block.mean, kFloat64) || needs_gradient(block)) return std::nullopt;
+  if (!block.variance.defined() || !ops::kernel_computes(block.mean, kFloat64) ||
+      needs_gradient(block))
+    return std::nullopt;
   return from_kernel(
       cuda::prior_terms(block.mean, block.variance, kernel_input(posterior, labels)));
 }
@@ -84,7 +86,7 @@ std::vector<FactorTerms> kernel_factor_terms(const FactorialMixture& prior,
 bool kernel_natural_gradient_update(FactorPosterior& posterior, const BlockEncoding& block,
                                     const torch::Tensor& labels, const NaturalGradient& step,
                                     const FactorHyperprior& hyperprior) {
-  if (!ops::kernel_computes(block.mean, kFloat64)) return false;
+  if (!block.variance.defined() || !ops::kernel_computes(block.mean, kFloat64)) return false;
   cuda::natural_gradient_update(block.mean, block.variance,
                                 kernel_input(posterior, labels, hyperprior),
                                 {step.scale, step.rho});

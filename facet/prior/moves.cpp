@@ -178,14 +178,6 @@ struct Halves {
   torch::Tensor gain;
 };
 
-/// The first images of the data, which are in random order, to stand for all of them.
-FactorData some_images(const FactorData& data, int64_t components) {
-  const int64_t count = std::min(search_images * components, data.images());
-  FactorData some = data.slice(0, count);
-  some.scale *= static_cast<double>(data.images()) / static_cast<double>(count);
-  return some;
-}
-
 /// For every component, the direction in which its images vary most in units of its standard
 /// deviation, as a step in z of one standard deviation along it, [K, D]: power iteration.
 torch::Tensor widest_directions(const Key& key, const FactorPosterior& posterior,
@@ -218,7 +210,7 @@ torch::Tensor widest_directions(const Key& key, const FactorPosterior& posterior
 
 Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorData& data,
                  const FactorHyperprior& hyperprior) {
-  const FactorData some = some_images(data, posterior.counts.size(0));
+  const FactorData some = data.random_part(search_images * posterior.counts.size(0));
   const torch::Tensor step = widest_directions(key, posterior, some);
   NormalGamma mean = posterior.mean();
   const auto at = [&](const torch::Tensor& m) {

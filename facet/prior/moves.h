@@ -17,8 +17,7 @@ struct Moves {
 };
 
 /// Merges and splits components of a free factor, in place, after exact_update. A split needs a
-/// component with less than one image. Does nothing if the bound is not higher afterwards. The
-/// images must be in random order.
+/// component with less than one image. Does nothing if the bound is not higher afterwards.
 Moves merge_and_split(const Key& key, FactorPosterior& posterior, const FactorData& data,
                       const FactorHyperprior& hyperprior);
 

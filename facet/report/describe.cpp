@@ -10,6 +10,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
+#include "facet/report/run_fitting.h"
 #include "facet/train/loaded_run.h"
 #include "facet/train/phase.h"
 
@@ -92,13 +93,15 @@ std::string run_text(const std::string& path) {
 }  // namespace
 
 std::string describe(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return run_text(path);
+  if (std::filesystem::is_directory(path))
+    return is_fit_run(path) ? describe_fit_run(path) : run_text(path);
   const auto metadata = read_safetensors(path, "opening").metadata;
   const auto format = metadata.find("format");
   const auto is = [&](const char* kind) {
     return format != metadata.end() && format->second.rfind(kind, 0) == 0;
   };
   if (is("facet-model")) return "a model\n" + model_text(*read_model(path));
+  if (is("facet-mixture")) return describe_fit_run(path);
   if (is("facet-state"))
     return "the training state of a run; 'facet info' of its folder says more\n";
   return pack_text(path);

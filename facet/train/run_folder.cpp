@@ -14,6 +14,11 @@ namespace facet {
 
 namespace fs = std::filesystem;
 
+RunFolder RunFolder::of(const fs::path& path) {
+  const bool file = path.extension() == ".safetensors" && !fs::is_directory(path);
+  return {file ? path.parent_path() : path};
+}
+
 RunFolder RunFolder::create(const fs::path& path) {
   const RunFolder folder{path};
   if (fs::exists(folder.config()) || fs::exists(folder.state()) || fs::exists(folder.metrics()))
@@ -40,7 +45,21 @@ RunFolder RunFolder::open(const fs::path& path) {
                  .found = "no config.json in it",
                  .expected = "a folder made by 'facet train --out'",
                  .cause = "is the path spelled right?"});
+  if (is_fit_run(path))
+    throw Error({.doing = "opening a run",
+                 .object = path.string(),
+                 .found = "a mixture of vectors made by 'facet fit', which has no decoder",
+                 .expected = "a run of 'facet train'",
+                 .cause = "facet predict, eval, info and report read it"});
   return folder;
+}
+
+bool is_fit_run(const fs::path& path) {
+  const fs::path config = RunFolder::of(path).config();
+  if (!fs::exists(config)) return false;
+  // Only the config of a fit names vectors; one that does not parse is refused by who reads it.
+  const Json json = Json::parse(read_text(config, "opening a run"), nullptr, false, true);
+  return json.is_object() && json.contains("vectors");
 }
 
 MetricsFile::MetricsFile(const fs::path& path, int64_t lines) : path_(path) {

@@ -24,11 +24,16 @@ struct RunFolder {
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
 
+  /// The folder of a run that is given by its path or by that of one of its model files.
+  static RunFolder of(const std::filesystem::path& path);
   /// Makes the folder. Throws an Error if it already has a run or cannot be made.
   static RunFolder create(const std::filesystem::path& path);
-  /// Throws an Error if there is no run in `path`.
+  /// Throws an Error if there is no run in `path`, or one without networks that `facet fit` made.
   static RunFolder open(const std::filesystem::path& path);
 };
+
+/// Whether `path` is the folder of a mixture that `facet fit` made, or its model file.
+bool is_fit_run(const std::filesystem::path& path);
 
 /// Appends records to metrics.jsonl, one JSON object per line; write() flushes each to the
 /// operating system.
