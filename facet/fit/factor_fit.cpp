@@ -9,6 +9,10 @@ namespace facet {
 
 namespace {
 
+/// A learned b0 over the given one, at least. Where a component has one value in a dimension, as in
+/// columns of zeros and ones, less is always better, without end.
+constexpr double least_b0 = 1e-4;
+
 /// The part of the bound that q(xi) and the hyperprior decide, for fixed responsibilities and with
 /// q(xi) at its optimum (prior/moves.h).
 double evidence(const FactorPosterior& posterior, const FactorHyperprior& hyperprior) {
@@ -42,7 +46,13 @@ FactorFit::FactorFit(const Key& key, const FitOptions& options, const FactorOpti
       factor_(factor),
       data_(data),
       posterior_(posterior),
-      hyperprior_(hyperprior) {}
+      hyperprior_(hyperprior),
+      least_b0_(least_b0 * hyperprior.components.b) {}
+
+bool FactorFit::begin_learning() {
+  if (learning_ || !options_.learn_hyperprior || !free()) return false;
+  return learning_ = true;
+}
 
 int64_t FactorFit::living() const {
   return (posterior_.counts - hyperprior_.count).gt(1.0).sum().item<int64_t>();
@@ -95,7 +105,13 @@ void FactorFit::update(int64_t iteration) {
 void FactorFit::exact_step() {
   if (hyperprior_.concentration.defined()) statistics_ = sorted(statistics_);
   posterior_.assign(conjugate_posterior(statistics_, data_.scale, hyperprior_));
-  if (options_.learn_hyperprior && free()) learn();
+  if (learning_) learn();
+}
+
+void FactorFit::learned_hyperprior() {
+  learn_hyperprior(hyperprior_, posterior_);
+  torch::Tensor& b0 = hyperprior_.components.b;
+  b0.copy_(torch::maximum(b0, least_b0_));
 }
 
 /// For the same responsibilities, the hyperprior with the highest bound. Only living components
@@ -104,7 +120,7 @@ void FactorFit::learn() {
   const double before = evidence(posterior_, hyperprior_);
   std::vector<torch::Tensor> old;
   for (const auto& [name, tensor] : hyperprior_.tensors()) old.push_back(tensor.clone());
-  facet::learn_hyperprior(hyperprior_, posterior_);
+  learned_hyperprior();
   const FactorPosterior next = conjugate_posterior(statistics_, data_.scale, hyperprior_);
   if (evidence(next, hyperprior_) >= before) {
     posterior_.assign(next);
@@ -128,7 +144,7 @@ void FactorFit::batch_steps(int64_t iteration) {
         torch::full({}, rho, kFloat64));
   }
   if (hyperprior_.concentration.defined()) sort_components(posterior_);
-  if (options_.learn_hyperprior && free()) facet::learn_hyperprior(hyperprior_, posterior_);
+  if (learning_) learned_hyperprior();
 }
 
 Moves FactorFit::move(int64_t iteration) {

@@ -26,6 +26,11 @@ class FactorFit {
   /// Merges and splits, if the options say so and the factor is free.
   Moves move(int64_t iteration);
 
+  /// Begins to learn the hyperprior, if the options say so; false if it already does, or never
+  /// will. Components find their number under the given hyperprior first: one that is learned from
+  /// too many components makes each of them cheap, and they stay.
+  bool begin_learning();
+
   int64_t living() const;
 
  private:
@@ -34,6 +39,7 @@ class FactorFit {
   void exact_step();
   void batch_steps(int64_t iteration);
   void learn();
+  void learned_hyperprior();
 
   Key key_;
   const FitOptions& options_;
@@ -42,6 +48,8 @@ class FactorFit {
   FactorPosterior& posterior_;
   FactorHyperprior& hyperprior_;
   FactorStatistics statistics_;
+  torch::Tensor least_b0_;
+  bool learning_ = false;
   int64_t step_ = 0;
 };
 

@@ -188,7 +188,10 @@ class MixtureFit {
         moves.split += own.split;
         if (own.merged + own.split > 0) continue;  // the moves end with an update of their own
       }
-      if (close_[i])
+      // Half of the iterations at most go by with the given hyperprior.
+      const bool learns =
+          (close_[i] || 2 * iteration >= config_.fit.iterations) && factors_[i]->begin_learning();
+      if (close_[i] && !learns)
         settled_[i] = true;
       else
         factors_[i]->update(iteration);

@@ -18,9 +18,9 @@ FactorPosterior posterior_at(const torch::Tensor& centres, const torch::Tensor& 
   return posterior;
 }
 
-/// The variance around centres, `within`, and the encoder's own, [D].
+/// The variance around centres, `within`, and the encoder's own, [D]. Points may all be equal.
 torch::Tensor with_own_variance(const torch::Tensor& within, const BlockEncoding& block) {
-  return block.variance.defined() ? within + block.variance.mean(0) : within;
+  return block.variance.defined() ? within + block.variance.mean(0) : within.clamp_min(1e-9);
 }
 
 }  // namespace
