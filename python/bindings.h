@@ -5,6 +5,7 @@
 
 namespace facet::python {
 
+void bind_mixture(pybind11::module_& module);
 void bind_model(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 

@@ -92,7 +92,8 @@ class Model {
   py::tuple sample(int64_t count, const std::vector<std::string>& settings, uint64_t seed) {
     const std::vector<int64_t> fixed = parse_fixed(run_.model->prior, settings);
     LatentSample draw;
-    alone([&] { draw = sample_latents(Key(seed).fold("samples"), run_.model->prior, count, fixed); });
+    alone(
+        [&] { draw = sample_latents(Key(seed).fold("samples"), run_.model->prior, count, fixed); });
     return py::make_tuple(to_array(draw.z), to_array(draw.components));
   }
 

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_facet, module) {
   module.doc() = "Bindings of the Facet library; use the package facet.";
   module.attr("__version__") = facet::version();
   pybind11::register_exception<facet::Error>(module, "Error", PyExc_ValueError);
+  facet::python::bind_mixture(module);
   facet::python::bind_model(module);
   facet::python::bind_training(module);
 }
