@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, str(Path(sys.argv[1]).resolve()))
 notebook = Path(sys.argv[2]).resolve()
 os.chdir(notebook.parent)
 cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
