@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
   facet::add_label_command(commands);
   facet::add_fit_command(commands);
   facet::add_predict_command(commands);
+  facet::add_encode_command(commands);
+  facet::add_decode_command(commands);
   facet::add_bench_command(commands);
   facet::add_manual_command(commands);
   facet::add_completion_command(commands);

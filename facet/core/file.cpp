@@ -5,6 +5,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -172,6 +174,21 @@ std::string read_maybe_gzip(const fs::path& path, const std::string& doing) {
   return plain;
 }
 
+namespace {
+
+/// Where files are mapped now, by their first byte: what may be released, as other memory may not.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, size_t> sizes;
+};
+
+Mappings& mappings() {
+  static Mappings all;
+  return all;
+}
+
+}  // namespace
+
 MappedFile::MappedFile(const fs::path& path, const std::string& doing) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
@@ -194,12 +211,33 @@ MappedFile::MappedFile(const fs::path& path, const std::string& doing) {
           {.doing = doing, .object = path.string(), .found = "a file that mmap cannot map"});
     }
     data_ = static_cast<const std::byte*>(address);
+    const std::lock_guard lock(mappings().mutex);
+    mappings().sizes[data_] = size_;
   }
   close(descriptor);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  {
+    const std::lock_guard lock(mappings().mutex);
+    mappings().sizes.erase(data_);
+  }
+  munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void release_pages(const void* data, size_t size) {
+  const auto* const first = static_cast<const std::byte*>(data);
+  const std::lock_guard lock(mappings().mutex);
+  auto mapping = mappings().sizes.upper_bound(first);
+  if (mapping == mappings().sizes.begin()) return;
+  --mapping;
+  const auto offset = static_cast<size_t>(first - mapping->first);
+  if (offset >= mapping->second || size > mapping->second - offset) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t begin = (offset + page - 1) / page * page, end = (offset + size) / page * page;
+  if (begin < end)
+    madvise(const_cast<std::byte*>(mapping->first) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace facet

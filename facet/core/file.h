@@ -86,4 +86,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+/// Gives whole pages of a mapped file back to the system, so that a pass over a large file does not
+/// fill the memory of the process; they are read again on their next use. Does nothing for bytes
+/// that are not of a MappedFile.
+void release_pages(const void* data, size_t size);
+
 }  // namespace facet

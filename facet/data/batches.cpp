@@ -8,6 +8,7 @@
 
 #include "facet/core/torch.h"
 #include "facet/data/augment.h"
+#include "facet/data/image_slices.h"
 
 namespace facet {
 
@@ -42,23 +43,15 @@ Pack load_data(const DataOptions& options) {
 
 namespace {
 
-/// 255 with probability pixel / 255, otherwise 0.
-torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
-  const torch::Tensor draw =
-      uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));
-  return draw.mul_(255).lt(pixels).to(kUInt8).mul_(255);
-}
-
 /// Pixels of the chosen images on the device `place`, binarized if `seed` is given.
 torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
                           std::optional<int64_t> seed, torch::Device place) {
   torch::Tensor pixels = pack.images.index_select(0, chosen);
   if (seed) {
-    const Key key = Key(static_cast<uint64_t>(*seed)).fold("binarize");
     // In slices, so that a large set's random numbers are never all in memory.
     int64_t slice = 0;
-    for (torch::Tensor part : pixels.split(1000))
-      part.copy_(binarize(part, key.fold(static_cast<uint64_t>(slice++))));
+    for (torch::Tensor part : pixels.split(kImagesPerSlice))
+      part.copy_(binarize_slice(part, *seed, slice++));
   }
   return pixels.to(place);
 }

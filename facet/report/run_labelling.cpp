@@ -6,12 +6,11 @@
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
-#include "facet/core/file.h"
 #include "facet/core/torch.h"
-#include "facet/data/import.h"
 #include "facet/eval/calibration.h"
 #include "facet/eval/labelling.h"
 #include "facet/model/vae.h"
+#include "facet/report/given_images.h"
 
 namespace facet {
 
@@ -19,37 +18,6 @@ namespace {
 
 using Row = std::vector<std::string>;
 using Notice = std::function<void(const std::string&)>;
-
-/// The images of a folder, or of a CSV's own folder, in the model's size. They go through a pack
-/// that is deleted at once: its pages are mapped, so that memory does not grow with their number.
-Pack import_for(const ImageShape& shape, const std::filesystem::path& path, const Notice& notice) {
-  FolderOptions options;
-  const bool folder = std::filesystem::is_directory(path);
-  if (!folder) options.table = path;
-  options.resize = ImageShape{0, shape.height, shape.width};
-  options.colour = shape.channels == 1 ? Colour::grey : Colour::rgb;
-  options.skip_damaged = true;
-  const auto from = folder ? path : std::filesystem::absolute(path).parent_path();
-  const ScratchFolder place("facet-label");
-  const auto file = place.path() / "images.safetensors";
-  const auto summary = import_folder(from, options, file);
-  if (summary->damaged > 0)
-    notice(fmt::format("{} damaged files of {} are left out", summary->damaged, summary->files));
-  return read_pack(file);
-}
-
-bool is_pack(const std::filesystem::path& path) { return path.extension() == ".safetensors"; }
-
-Pack load_images(const Vae& model, const std::string& data, const Notice& notice) {
-  if (!std::filesystem::exists(data))
-    throw Error({.doing = "labelling the images of",
-                 .object = data,
-                 .found = "no such file or folder",
-                 .expected = "a pack, a folder of images or a CSV"});
-  Pack pack = is_pack(data) ? read_pack(data) : import_for(model.shape(), data, notice);
-  require_shape(pack, model, data);
-  return pack;
-}
 
 ImageSet all_images(const Pack& pack, const DataOptions& options, torch::Device device) {
   return select_images(pack, {Split::train, Split::valid, Split::test}, options, false, device,
@@ -223,7 +191,7 @@ PropertySummary summarise(const NamedValues& named, const torch::Tensor& probabi
 LabelTable label_images(LoadedRun run, const LabelRequest& request, const Notice& notice) {
   torch::NoGradGuard no_gradient;
   Vae& model = *run.model;
-  const Pack pack = load_images(model, request.data, notice);
+  const Pack pack = given_images(model, {request.data}, "labelling the images of", notice).pack;
   const ImageReadings readings = read_images(
       model, all_images(pack, run.config.data, model.device()), pack.properties, request.seed);
   const OwnData own = read_own_data(model, run.config.data, request.seed, notice);

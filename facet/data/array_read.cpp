@@ -1,0 +1,232 @@
+#include "facet/data/array_read.h"
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/core/json.h"
+#include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
+#include "facet/data/array_write.h"
+#include "facet/data/npy_format.h"
+
+namespace facet {
+
+namespace {
+
+constexpr const char* kCut = "is the file damaged or cut short?";
+
+/// A mapped file, and checked reads of its bytes.
+struct Source {
+  std::shared_ptr<MappedFile> file;
+  Attempt reading;
+
+  void require(uint64_t position, uint64_t size) const {
+    if (position > file->size() || size > file->size() - position)
+      reading.fail(fmt::format("bytes {} to {} of {}", position, position + size, file->size()),
+                   "positions inside the file", kCut);
+  }
+  uint64_t number(uint64_t position, size_t bytes) const {
+    require(position, bytes);
+    uint64_t value = 0;
+    std::memcpy(&value, file->data() + position, bytes);
+    return value;
+  }
+  std::string text(uint64_t position, uint64_t size) const {
+    require(position, size);
+    return {reinterpret_cast<const char*>(file->data()) + position, size};
+  }
+};
+
+std::optional<torch::ScalarType> type_of(const std::string& descr) {
+  for (const auto type : {kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kFloat32, kFloat64})
+    if (numpy_type(type) == descr || "<" + numpy_type(type).substr(1) == descr) return type;
+  return std::nullopt;
+}
+
+struct NpyHeader {
+  std::string descr;
+  std::vector<int64_t> shape;
+  uint64_t count = 1;
+  uint64_t begin = 0;  ///< of the elements
+};
+
+NpyHeader read_npy_header(const Source& source, uint64_t begin) {
+  if (source.text(begin, 6) != "\x93NUMPY")
+    source.reading.fail("no mark of NumPy's format", "an array that NumPy wrote", kCut);
+  const bool wide = source.number(begin + 6, 1) >= 2;
+  const uint64_t length = source.number(begin + 8, wide ? 4 : 2);
+  const uint64_t start = begin + (wide ? 12 : 10);
+  if (length > 65536) source.reading.fail("a header that is too long", "a short one", kCut);
+  const std::string text = source.text(start, length);
+  static const std::regex form(
+      R"(\s*\{\s*'descr':\s*'([^']+)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9, ]*)\),?\s*\}\s*)");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, form))
+    source.reading.fail("a header that cannot be read", "type, order and shape of a plain array",
+                        kCut);
+  if (parts[2] == "True") source.reading.fail("an array in Fortran's order", "one in C's order");
+  NpyHeader header{parts[1], {}, 1, start + length};
+  const std::string sides = parts[3];
+  static const std::regex number("[0-9]+");
+  for (std::sregex_iterator side(sides.begin(), sides.end(), number), end; side != end; ++side) {
+    int64_t value = -1;
+    const std::string digits = side->str();
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() ||
+        __builtin_mul_overflow(header.count, static_cast<uint64_t>(value), &header.count) ||
+        header.count > source.file->size())
+      source.reading.fail(fmt::format("a shape of ({})", sides), "one that fits into the file",
+                          kCut);
+    header.shape.push_back(value);
+  }
+  return header;
+}
+
+/// Elements as a tensor: a view of the file where they lie on their natural boundary.
+torch::Tensor tensor_of(const Source& source, const NpyHeader& header, torch::ScalarType type) {
+  const auto element = static_cast<uint64_t>(c10::elementSize(type));
+  source.require(header.begin, header.count * element);
+  const auto options = torch::TensorOptions().dtype(type);
+  torch::Tensor result = torch::empty({0}, options);
+  if (header.count == 0) return torch::empty(header.shape, options);
+  const std::byte* bytes = source.file->data() + header.begin;
+  if (reinterpret_cast<uintptr_t>(bytes) % element != 0) {
+    result = torch::empty(header.shape, options);
+    std::memcpy(result.data_ptr(), bytes, header.count * element);
+    return result;
+  }
+  const std::shared_ptr<MappedFile> file = source.file;
+  return torch::from_blob(
+      const_cast<std::byte*>(bytes), header.shape, [file](void*) {}, options);
+}
+
+TextColumn texts_of(const Source& source, const NpyHeader& header, uint64_t width) {
+  if (width > source.file->size()) source.require(header.begin, width);
+  source.require(header.begin, header.count * width * sizeof(uint32_t));
+  std::vector<uint32_t> points(width);
+  std::vector<std::string> texts;
+  for (uint64_t n = 0; n < header.count; ++n) {
+    const size_t bytes = width * sizeof(uint32_t);
+    std::memcpy(points.data(), source.file->data() + header.begin + n * bytes, bytes);
+    texts.push_back(utf8_of(points.data(), points.size()));
+  }
+  return TextColumn(texts);
+}
+
+void add_npy(const Source& source, uint64_t begin, const std::string& name, ArrayFile& result) {
+  const NpyHeader header = read_npy_header(source, begin);
+  if (const auto type = type_of(header.descr)) {
+    result.arrays[name] = tensor_of(source, header, *type);
+    return;
+  }
+  uint64_t width = 0;
+  const char* const end = header.descr.data() + header.descr.size();
+  if (!header.descr.starts_with("<U") ||
+      std::from_chars(header.descr.data() + 2, end, width).ptr != end)
+    source.reading.fail(fmt::format("an array '{}' of type '{}'", name, header.descr),
+                        "signed or 8-bit integers, floating-point numbers or texts");
+  result.texts[name] = texts_of(source, header, width);
+}
+
+/// Where the zip file's table of contents is, and how many entries it has.
+struct Central {
+  uint64_t begin = 0, count = 0;
+};
+
+Central find_central(const Source& source) {
+  constexpr uint64_t kEndSize = 22, kLongestComment = 65535;
+  const uint64_t size = source.file->size();
+  const uint64_t lowest = size > kEndSize + kLongestComment ? size - kEndSize - kLongestComment : 0;
+  for (uint64_t at = size >= kEndSize ? size - kEndSize + 1 : 0; at-- > lowest;) {
+    if (source.number(at, 4) != kZipEnd) continue;
+    const Central plain{source.number(at + 16, 4), source.number(at + 10, 2)};
+    if (plain.begin != kZip64Marker) return plain;
+    if (at < 20 || source.number(at - 20, 4) != kZip64Locator) break;
+    const uint64_t record = source.number(at - 12, 8);
+    if (source.number(record, 4) != kZip64End) break;
+    return {source.number(record + 48, 8), source.number(record + 32, 8)};
+  }
+  source.reading.fail("no table of contents", "an .npz, which is a zip file", kCut);
+}
+
+/// The numbers of a central entry that may stand in its 64-bit extra field.
+struct Entry {
+  uint64_t size = 0, position = 0;
+};
+
+Entry entry_of(const Source& source, uint64_t at, uint64_t extra, uint64_t extra_size) {
+  Entry entry{source.number(at + 24, 4), source.number(at + 42, 4)};
+  for (uint64_t i = 0; i + 4 <= extra_size;) {
+    const uint64_t length = source.number(extra + i + 2, 2);
+    if (source.number(extra + i, 2) == 1) {
+      uint64_t field = extra + i + 4;
+      if (entry.size == kZip64Marker) {
+        entry.size = source.number(field, 8);
+        field += 16;  // and the compressed size, which is the same
+      }
+      if (entry.position == kZip64Marker) entry.position = source.number(field, 8);
+    }
+    i += 4 + length;
+  }
+  return entry;
+}
+
+void read_npz(const Source& source, ArrayFile& result) {
+  const Central central = find_central(source);
+  uint64_t at = central.begin;
+  for (uint64_t i = 0; i < central.count; ++i) {
+    if (source.number(at, 4) != kZipCentral)
+      source.reading.fail("a table of contents that breaks off",
+                          fmt::format("{} entries", central.count), kCut);
+    const uint64_t name_size = source.number(at + 28, 2), extra = source.number(at + 30, 2);
+    std::string name = source.text(at + 46, name_size);
+    if (source.number(at + 10, 2) != 0)
+      source.reading.fail(fmt::format("'{}' compressed", name), "arrays without compression",
+                          "numpy.savez writes them, numpy.savez_compressed does not");
+    const Entry entry = entry_of(source, at, at + 46 + name_size, extra);
+    source.require(entry.position, 30);
+    const uint64_t begin = entry.position + 30 + source.number(entry.position + 26, 2) +
+                           source.number(entry.position + 28, 2);
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+    add_npy(source, begin, name, result);
+    at += 46 + name_size + extra + source.number(at + 32, 2);
+  }
+  const auto metadata = result.texts.find("metadata");
+  if (metadata == result.texts.end() || metadata->second.size() != 1) return;
+  const Json json = Json::parse(metadata->second[0], nullptr, /*allow_exceptions=*/false);
+  if (json.is_object())
+    for (const auto& [key, value] : json.items())
+      if (value.is_string()) result.metadata[key] = value.get<std::string>();
+}
+
+}  // namespace
+
+ArrayFile read_arrays(const std::filesystem::path& path, const std::string& doing) {
+  const Attempt reading{doing, path.string()};
+  ArrayFormat format;
+  if (!array_format_of(path, format))
+    reading.fail(fmt::format("the ending '{}'", path.extension().string()),
+                 ".npy, .npz or .safetensors");
+  ArrayFile result;
+  if (format == ArrayFormat::safetensors) {
+    TensorFile file = read_safetensors(path, doing);
+    result.arrays = std::move(file.tensors);
+    result.metadata = std::move(file.metadata);
+    return result;
+  }
+  const Source source{std::make_shared<MappedFile>(path, doing), reading};
+  if (format == ArrayFormat::npy)
+    add_npy(source, 0, "", result);
+  else
+    read_npz(source, result);
+  return result;
+}
+
+}  // namespace facet

@@ -1,0 +1,27 @@
+#include "facet/data/image_slices.h"
+
+#include <algorithm>
+
+#include "facet/core/torch.h"
+
+namespace facet {
+
+torch::Tensor binarize(const torch::Tensor& pixels, const Key& key) {
+  const torch::Tensor draw =
+      uniform(key, pixels.sizes(), torch::TensorOptions().device(pixels.device()));
+  return draw.mul_(255).lt(pixels).to(kUInt8).mul_(255);
+}
+
+torch::Tensor binarize_slice(const torch::Tensor& pixels, int64_t seed, int64_t slice) {
+  const Key key = Key(static_cast<uint64_t>(seed)).fold("binarize");
+  return binarize(pixels, key.fold(static_cast<uint64_t>(slice)));
+}
+
+torch::Tensor evaluation_slice(const Pack& pack, const DataOptions& options, int64_t slice) {
+  const int64_t begin = slice * kImagesPerSlice;
+  const torch::Tensor pixels =
+      pack.images.narrow(0, begin, std::min(kImagesPerSlice, pack.count() - begin));
+  return options.binarize == "none" ? pixels : binarize_slice(pixels, options.binarize_seed, slice);
+}
+
+}  // namespace facet

@@ -1,0 +1,54 @@
+#include "facet/search/image_codes.h"
+
+#include "facet/core/file.h"
+#include "facet/core/torch.h"
+#include "facet/data/image_slices.h"
+#include "facet/model/generate.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t kBatchSize = 250;
+
+void release(const torch::Tensor& rows) { release_pages(rows.data_ptr(), rows.nbytes()); }
+
+}  // namespace
+
+ImageCodes read_codes(const Vae& model, const torch::Tensor& pixels) {
+  torch::NoGradGuard no_gradient;
+  const Encoding encoding = encode_pixels(model, pixels);
+  const torch::Tensor variance = encoding.variance();
+  ImageCodes result;
+  std::vector<torch::Tensor> codes;
+  const auto blocks = model.prior.split(encoding.mean, variance);
+  for (size_t i = 0; i < model.prior.size(); ++i) {
+    const torch::Tensor probabilities = e_step(blocks[i], model.prior.posteriors[i], {});
+    codes.push_back(probabilities.argmax(1).cpu());
+    result.probabilities.push_back(probabilities.to(kFloat32).cpu());
+  }
+  result.codes = torch::stack(codes, 1);
+  result.mean = encoding.mean.to(kFloat32).cpu();
+  result.variance = variance.to(kFloat32).cpu();
+  return result;
+}
+
+bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& options,
+                   const std::function<void(int64_t begin, const ImageCodes&)>& take,
+                   const PassEvents& events) {
+  release(pack.labels);  // all of them were read when the pack was checked
+  int64_t done = 0;
+  for (int64_t slice = 0; done < pack.count(); ++slice) {
+    const int64_t begin = done;
+    for (const torch::Tensor& pixels : evaluation_slice(pack, options, slice).split(kBatchSize)) {
+      if (events.stop && events.stop()) return false;
+      take(done, read_codes(model, pixels));
+      done += pixels.size(0);
+      if (events.progress) events.progress(done, pack.count());
+    }
+    release(pack.images.narrow(0, begin, done - begin));
+  }
+  return true;
+}
+
+}  // namespace facet
