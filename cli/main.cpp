@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   facet::add_predict_command(commands);
   facet::add_encode_command(commands);
   facet::add_decode_command(commands);
+  facet::add_index_command(commands);
+  facet::add_search_command(commands);
   facet::add_bench_command(commands);
   facet::add_manual_command(commands);
   facet::add_completion_command(commands);

@@ -83,3 +83,10 @@ else()
   message(STATUS "libvips 8.14 or later not found: building without a reader of pictures")
   list(APPEND FACET_ABSENT facet/data/image_read)
 endif()
+
+# The scan of an index has instructions of its own for x86; other processors take the plain loop.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND FACET_ABSENT facet/search/fast_scan_avx2)
+else()
+  set_property(SOURCE facet/search/fast_scan_avx2.cpp APPEND PROPERTY COMPILE_OPTIONS -O2)
+endif()

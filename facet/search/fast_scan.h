@@ -1,0 +1,86 @@
+// The scan over quantized latent vectors: every part of a vector is a number of 4 bits, and the
+// distance of an image from the query is the sum of one table entry per part. The tables have 16
+// entries of 8 bits, so that one instruction looks up 32 of them. The layout is that of faiss's
+// fast scan (Andre, Kermarrec, Le Scouarnec 2017). All images are looked at; what comes out is a
+// short list to be compared exactly.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "facet/core/tensor.h"
+
+namespace facet {
+
+/// Images whose numbers lie together.
+inline constexpr int64_t kBlockImages = 32;
+inline constexpr int64_t kCentres = 16;
+/// Parts that fit into sums of 16 bits.
+inline constexpr int64_t kMostParts = 256;
+
+/// Numbers below 16, U8 [N, M] with M even, in blocks of 32 images, U8 [ceil(N / 32), M, 16]: byte
+/// j of a part has the number of image j in its low half and that of image j + 16 in its high half.
+/// Images that fill up the last block have zeros.
+torch::Tensor arrange_blocks(const torch::Tensor& numbers);
+
+/// Tables of 8 bits: the distance is about `offset` + `step` times the sum of a table entry per
+/// part. Parts come in pairs; pairs that do not count are left out of the scan.
+struct ScanTables {
+  std::vector<uint8_t> entries;  ///< [M, 16]
+  std::vector<int32_t> pairs;    ///< pair p is parts 2p and 2p + 1
+  float offset = 0, step = 1;
+};
+
+/// Rounds tables of squared distances, float32 [M, 16]. Entries that exceed the least of their part
+/// by more than `farthest` are cut to it: such an image is too far anyway, and the others keep more
+/// of their precision. Parts with `counts[m]` false do not count.
+ScanTables round_tables(const torch::Tensor& tables, const std::vector<bool>& counts,
+                        float farthest);
+
+/// The images with the smallest sums so far.
+class Shortlist {
+ public:
+  explicit Shortlist(size_t count) : count_(count) {}
+
+  /// Sums above it are not added.
+  uint16_t limit() const { return limit_; }
+  void add(uint16_t sum, int64_t row) {
+    found_.emplace_back(sum, row);
+    if (found_.size() >= 2 * count_ + 64) shrink();
+  }
+  /// The smallest sums with their rows, at most `count` of them, in no order; ties at the end by
+  /// row.
+  std::vector<std::pair<uint16_t, int64_t>> take();
+
+ private:
+  void shrink();
+
+  size_t count_;
+  uint16_t limit_ = 0xFFFF;
+  std::vector<std::pair<uint16_t, int64_t>> found_;
+};
+
+/// Blocks to scan, as arrange_blocks() gives them.
+struct ScanBlocks {
+  const uint8_t* bytes = nullptr;
+  int64_t parts = 0;
+  int64_t images = 0;
+  const uint32_t* allowed = nullptr;  ///< one bit per image and word per block; null: all
+};
+
+/// Adds the images of `blocks` to the list, by rows that begin at `first_row`.
+void scan_blocks(const ScanBlocks& blocks, const ScanTables& tables, int64_t first_row,
+                 Shortlist& list);
+
+/// How blocks are looked through: the first block from `begin` on with a sum of at most `limit`,
+/// whose 32 sums are written to `sums`; the number of blocks if there is none. There are a plain
+/// function and one for processors with AVX2.
+using BlockSearch = int64_t (*)(const ScanBlocks& blocks, const ScanTables& tables, int64_t begin,
+                                uint16_t limit, uint16_t* sums);
+int64_t find_block_plain(const ScanBlocks& blocks, const ScanTables& tables, int64_t begin,
+                         uint16_t limit, uint16_t* sums);
+/// Null where the processor or the build does not have it.
+BlockSearch find_block_avx2();
+
+}  // namespace facet
