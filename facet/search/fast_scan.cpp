@@ -57,6 +57,15 @@ ScanTables round_tables(const torch::Tensor& tables, const std::vector<bool>& co
   return result;
 }
 
+float table_sum(const uint8_t* blocks, int64_t parts, int64_t row, const float* tables) {
+  const int64_t place = row % kBlockImages;
+  const uint8_t* bytes = blocks + row / kBlockImages * parts * kHalf + place % kHalf;
+  float sum = 0;
+  for (int64_t m = 0; m < parts; ++m, bytes += kHalf, tables += kCentres)
+    sum += tables[place < kHalf ? *bytes & 15 : *bytes >> 4];
+  return sum;
+}
+
 void Shortlist::shrink() {
   if (found_.size() <= count_) return;
   std::nth_element(found_.begin(), found_.begin() + static_cast<long>(count_) - 1, found_.end());

@@ -38,6 +38,9 @@ struct ScanTables {
 ScanTables round_tables(const torch::Tensor& tables, const std::vector<bool>& counts,
                         float farthest);
 
+/// The sum of an image's entries in tables of floats, [M, 16].
+float table_sum(const uint8_t* blocks, int64_t parts, int64_t row, const float* tables);
+
 /// The images with the smallest sums so far.
 class Shortlist {
  public:

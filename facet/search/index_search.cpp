@@ -120,33 +120,22 @@ class Search {
   /// How far from the query an image of the short list may be, squared: estimated from images that
   /// are spread over the index, and rather too far.
   float reach(const torch::Tensor& tables, int64_t matching, size_t wanted) const {
+    torch::Tensor excess = tables - tables.amin(1, /*keepdim=*/true);
+    for (int64_t m = 0; m < excess.size(0); ++m)
+      if (!counts_[static_cast<size_t>(m)]) excess[m].zero_();
     std::vector<float> sample;
     const int64_t images = index_.count();
     for (const IndexSegment& segment : index_.segments) {
       const int64_t count =
           std::max<int64_t>(1, kProbedImages * segment.images / std::max<int64_t>(1, images));
       for (int64_t i = 0; i < count; ++i)
-        sample.push_back(table_distance(segment, tables, i * segment.images / count));
+        sample.push_back(table_sum(segment.scan.data_ptr<uint8_t>(), segment.scan.size(1),
+                                   i * segment.images / count, excess.data_ptr<float>()));
     }
     std::sort(sample.begin(), sample.end());
     const double share = 2.0 * static_cast<double>(wanted) / static_cast<double>(matching);
     const auto rank = static_cast<size_t>(share * static_cast<double>(sample.size())) + 8;
     return sample[std::min(rank, sample.size() - 1)];
-  }
-
-  /// The sum of an image's table entries beyond the least of every part.
-  float table_distance(const IndexSegment& segment, const torch::Tensor& tables,
-                       int64_t row) const {
-    const int64_t parts = segment.scan.size(1), place = row % kBlockImages;
-    const uint8_t* const block = segment.scan.data_ptr<uint8_t>() + row / kBlockImages * parts * 16;
-    const float* table = tables.data_ptr<float>();
-    float sum = 0;
-    for (int64_t m = 0; m < parts; ++m, table += kCentres) {
-      if (!counts_[static_cast<size_t>(m)]) continue;
-      const uint8_t both = block[m * 16 + place % 16];
-      sum += table[place < 16 ? both & 15 : both >> 4] - *std::min_element(table, table + kCentres);
-    }
-    return sum;
   }
 
   Ranked compare_shortlist(size_t wanted, int64_t matching) const {

@@ -17,18 +17,22 @@ namespace {
 
 constexpr int64_t kKMeansIterations = 25;
 
-/// The error to expect of 16 centres for axes with these variances: what is optimal for a Gaussian
-/// at 4 bits, and never more than the variance.
+/// The error to expect of 16 centres for axes with these variances: the least that a Gaussian
+/// allows at 4 bits. All axes that get bits have the same error (reverse water-filling); those
+/// whose variance is below it get none.
 double expected_error(const std::vector<int64_t>& axes, const std::vector<double>& variances) {
-  double sum = 0, log_sum = 0;
-  for (const int64_t axis : axes) {
-    const double variance = std::max(variances[static_cast<size_t>(axis)], 1e-12);
-    sum += variance;
-    log_sum += std::log(variance);
+  std::vector<double> sorted;
+  for (const int64_t axis : axes)
+    sorted.push_back(std::max(variances[static_cast<size_t>(axis)], 1e-12));
+  std::sort(sorted.begin(), sorted.end());  // the smallest leave first
+  double left_out = 0;
+  for (size_t first = 0;; left_out += sorted[first++]) {
+    double log_sum = 0;
+    for (size_t i = first; i < sorted.size(); ++i) log_sum += std::log(sorted[i]);
+    const auto count = static_cast<double>(sorted.size() - first);
+    const double level = std::exp((log_sum - 2 * std::log(static_cast<double>(kCentres))) / count);
+    if (level <= sorted[first]) return count * level + left_out;
   }
-  const auto count = static_cast<double>(axes.size());
-  return std::min(
-      sum, count * std::exp(log_sum / count) * std::pow(static_cast<double>(kCentres), -2 / count));
 }
 
 int64_t total_dimensions(const std::vector<FactorOptions>& factors) {

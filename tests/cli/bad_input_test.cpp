@@ -285,6 +285,83 @@ TEST_F(BadInput, DamagedModels) {
   expect_refusal({"sample", "run", "--out", "new.png"}, {"model.safetensors", "prior.first.a"});
 }
 
+TEST_F(BadInput, CodesThatCannotBe) {
+  const auto encode = [](const std::string& out) {
+    return std::vector<std::string>{"encode", "run", "pictures", "--out", out};
+  };
+  expect_refusal(encode("codes.txt"), {"'.txt'", ".csv, .npy, .npz or .safetensors"});
+  expect_refusal(encode("codes"), {"no ending"});
+  std::vector<std::string> latents = encode("codes.npy");
+  latents.push_back("--latents");
+  expect_refusal(latents, {"codes.npy", "more than one array"});
+  expect_refusal({"encode", "run", "nowhere", "--out", "c.csv"}, {"nowhere", "no such file"});
+  expect_refusal({"encode", "run", "pictures", "pack", "--out", "c.csv"}, {"one pack, folder"});
+  put("codes.csv", "image,first,second\n0,1,2\n1,0,3\n");
+  const auto decode = [](const std::string& codes, const std::string& out = "new.png") {
+    return std::vector<std::string>{"decode", "run", codes, "--out", out};
+  };
+  expect_refusal(decode("codes.csv"), {"'second'", "'3'", "0 to 2"});
+  expect_refusal(decode("codes.csv", "new.gif"), {"new.gif", "'.gif'"});
+  put("codes.csv", "image,first\n0,1\n");
+  expect_refusal(decode("codes.csv"), {"codes.csv", "no column 'second'"});
+  put("codes.csv", "image,code\n0,zz\n");
+  expect_refusal(decode("codes.csv"), {"'zz'", "hexadecimal"});
+  put("codes.npy", "no array");
+  expect_refusal(decode("codes.npy"), {"codes.npy", "NumPy"});
+  expect_refusal({"decode", "run", "--out", "new.png"}, {"no codes"});
+  expect_refusal({"decode", "run", "--code", "frist=1", "--out", "new.png"},
+                 {"'frist'", "did you mean 'first'"});
+  expect_refusal({"decode", "run", "--code", "first=9", "--out", "new.png"}, {"'first'", "0 to 2"});
+  ASSERT_EQ(
+      run_facet({"encode", "run", "pictures", "--out", "c.npz"}, {.folder = folder_.path()}).status,
+      0);
+  ASSERT_EQ(run_facet({"train", "config.json", "--out", "other", "--set", "seed=9"},
+                      {.folder = folder_.path()})
+                .status,
+            0);
+  expect_refusal({"decode", "other", "c.npz", "--out", "new.png"}, {"c.npz", "fingerprint"});
+  cut("c.npz");
+  expect_refusal(decode("c.npz"), {"c.npz"});
+}
+
+TEST_F(BadInput, IndexesThatCannotBe) {
+  const auto works = [&](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run_facet(arguments, {.folder = folder_.path()});
+    ASSERT_EQ(result.status, 0) << result.err;
+  };
+  works({"index", "run", "pictures", "--out", "index"});
+  works({"train", "config.json", "--out", "other", "--set", "seed=9"});
+  const std::vector<std::string> search = {"search", "index", "--like", "pictures/a.png"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = search;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  works(search);
+  expect_refusal({"index", "run", "pictures", "--out", "index"}, {"index", "--append"});
+  expect_refusal({"index", "run", "pictures"}, {"--out", "--append"});
+  expect_refusal({"index", "other", "pictures", "--append", "index"}, {"index", "fingerprint"});
+  expect_refusal({"index", "run", "pictures", "--append", "pictures"}, {"no index.safetensors"});
+  expect_refusal({"search", "run", "--like", "pictures/a.png"}, {"run", "no index.safetensors"});
+  expect_refusal(with({"--factors", "frist"}), {"'frist'", "did you mean 'first'"});
+  expect_refusal(with({"--where", "first=9"}), {"'first'", "0 to 2"});
+  expect_refusal(with({"--change", "first"}), {"no '='"});
+  write_png(folder_ / "wide.png", Image::filled(3, 16, 20));
+  expect_refusal({"search", "index", "--like", "wide.png"}, {"20x16", "16x16", "--resize"});
+  for (const std::string name :
+       {"index.safetensors", "segment-0000.safetensors", "segment-0000.scan.safetensors"}) {
+    const std::string good = bytes("index/" + name);
+    cut("index/" + name);
+    expect_refusal(search, {name});
+    fs::remove(folder_ / "index" / name);
+    expect_refusal(search, {name});
+    put("index/" + name, good);
+  }
+  fs::copy_file(folder_ / "other/model.safetensors", folder_ / "index/model.safetensors",
+                fs::copy_options::overwrite_existing);
+  expect_refusal(search, {"index", "fingerprint"});
+}
+
 TEST_F(BadInput, DamagedConfigs) {
   const std::vector<std::string> train = {"train", "config.json", "--out", "fresh"};
   const std::string good = bytes("config.json");

@@ -2,6 +2,7 @@
 // and drawn.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "facet/core/torch.h"
