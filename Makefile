@@ -56,6 +56,7 @@ test:  ## Build everything and run the tests
 	@[ -e $(BUILD)/python/facet/__init__.py ] || echo "*** NOTICE: no pybind11: the tests of the Python module were skipped"
 	@/usr/bin/python3 -c 'import sklearn' 2>/dev/null || \
 	  echo "*** NOTICE: no scikit-learn: the comparison of facet fit with it was skipped"
+	@/usr/bin/python3 -c 'import numpy' 2>/dev/null || echo "*** NOTICE: no NumPy: nothing else has read our .npy and .npz"
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU

@@ -38,7 +38,8 @@ void print_hits(const SearchRequest& request, const SearchAnswer& answer) {
 void run_search(SearchArguments& arguments) {
   SearchRequest& request = arguments.request;
   request.sheet = !arguments.output.empty();
-  const SearchAnswer answer = search_images(load_run(request.index, arguments.device), request);
+  const SearchAnswer answer =
+      search_images(load_index_run(request.index, arguments.device), request);
   if (answer.sheet) write_picture(arguments.output, *answer.sheet);
   if (arguments.json) {
     fmt::print("{}\n", search_json(request, answer));

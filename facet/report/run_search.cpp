@@ -169,6 +169,11 @@ IndexSummary index_images(const LoadedRun& run, const IndexRequest& request,
   return summary;
 }
 
+LoadedRun load_index_run(const fs::path& index, const std::string& device) {
+  require_index(index);
+  return load_run(index, device);
+}
+
 SearchAnswer search_images(const LoadedRun& run, const SearchRequest& request) {
   torch::NoGradGuard no_gradient;
   const Vae& model = *run.model;

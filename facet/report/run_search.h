@@ -65,6 +65,9 @@ struct SearchAnswer {
   std::vector<std::string> notes;
 };
 
+/// The run whose copy an index has. Throws an Error if the folder is no index.
+LoadedRun load_index_run(const std::filesystem::path& index, const std::string& device);
+
 SearchAnswer search_images(const LoadedRun& run, const SearchRequest& request);
 
 /// The answer as one JSON object.

@@ -65,6 +65,9 @@ bool create_index(const std::filesystem::path& folder, const Vae& model,
 bool append_to_index(const std::filesystem::path& folder, const Vae& model,
                      const IndexSource& source, const PassEvents& events);
 
+/// Throws an Error if the folder has no index.
+void require_index(const std::filesystem::path& folder);
+
 /// Throws an Error if the folder has no index of this model, or a damaged one.
 SearchIndex read_index(const std::filesystem::path& folder, const Vae& model);
 

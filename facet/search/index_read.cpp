@@ -76,12 +76,16 @@ int64_t SearchIndex::count() const {
   return total;
 }
 
-SearchIndex read_index(const fs::path& folder, const Vae& model) {
-  const fs::path path = folder / kIndexFile;
-  if (!fs::exists(path))
+void require_index(const fs::path& folder) {
+  if (!fs::exists(folder / kIndexFile))
     Attempt{kDoing, folder.string()}.fail("no index.safetensors in it",
                                           "a folder made by 'facet index --out'",
                                           "is the path spelled right?");
+}
+
+SearchIndex read_index(const fs::path& folder, const Vae& model) {
+  require_index(folder);
+  const fs::path path = folder / kIndexFile;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, kDoing);
   if (metadata_of(file, "format") != kIndexFormat)

@@ -342,7 +342,9 @@ TEST_F(BadInput, IndexesThatCannotBe) {
   expect_refusal({"index", "run", "pictures"}, {"--out", "--append"});
   expect_refusal({"index", "other", "pictures", "--append", "index"}, {"index", "fingerprint"});
   expect_refusal({"index", "run", "pictures", "--append", "pictures"}, {"no index.safetensors"});
-  expect_refusal({"search", "run", "--like", "pictures/a.png"}, {"run", "no index.safetensors"});
+  for (const char* folder : {"run", "pictures", "nowhere"})
+    expect_refusal({"search", folder, "--like", "pictures/a.png"},
+                   {folder, "no index.safetensors"});
   expect_refusal(with({"--factors", "frist"}), {"'frist'", "did you mean 'first'"});
   expect_refusal(with({"--where", "first=9"}), {"'first'", "0 to 2"});
   expect_refusal(with({"--change", "first"}), {"no '='"});

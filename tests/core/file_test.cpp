@@ -1,6 +1,10 @@
 #include "facet/core/file.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <sys/resource.h>
 #include <zlib.h>
 
@@ -156,6 +160,44 @@ TEST_F(GzipTest, ADamagedChecksumIsAnError) {
   packed[packed.size() - 6] ^= 1;
   write_text(path_, packed, "saving");
   EXPECT_THROW(read_maybe_gzip(path_, "reading"), Error);
+}
+
+/// Pages of a mapping that are in memory now, in kilobytes, as the system counts them.
+int64_t resident_kilobytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool inside = false;
+  while (std::getline(maps, line)) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin <= reinterpret_cast<uintptr_t>(address) &&
+               reinterpret_cast<uintptr_t>(address) < end;
+    if (inside && line.starts_with("Rss:")) return std::atoll(line.c_str() + 4);
+  }
+  return -1;
+}
+
+TEST(MappedFile, ReleasedPagesLeaveMemoryAndAreReadAgain) {
+  const TemporaryFolder folder;
+  const std::string text(1 << 22, 'x');
+  write_text(folder / "large", text, "test");
+  const MappedFile file(folder / "large", "test");
+  const auto all = [&] {
+    return std::string_view(reinterpret_cast<const char*>(file.data()), file.size());
+  };
+  EXPECT_TRUE(all() == text);
+  const int64_t before = resident_kilobytes(file.data());
+  EXPECT_GE(before, 4096);
+  release_pages(file.data() + 100, file.size() - 200);
+  EXPECT_LE(resident_kilobytes(file.data()), 64);
+  EXPECT_TRUE(all() == text);
+}
+
+TEST(MappedFile, MemoryThatIsNotMappedIsLeftAlone) {
+  std::string text(1 << 20, 'y');
+  release_pages(text.data(), text.size());
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'y'), 1 << 20);
+  release_pages(nullptr, 0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/data/image_slices.h"
 
 namespace facet {
 namespace {
@@ -166,6 +167,24 @@ TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsUnchanged) {
   EXPECT_FALSE(set.binarize_by_draw);
   EXPECT_TRUE(set.pixels.eq(0).logical_or(set.pixels.eq(255)).all().item<bool>());
   EXPECT_TRUE(torch::equal(pack.images, grey_pack().images));
+}
+
+TEST(Binarize, SlicesOfAPackAreWhatEvaluationSees) {
+  Pack pack = grey_pack();
+  pack.images = pack.images.repeat({1 + 2500 / pack.count(), 1, 1, 1});
+  pack.labels = torch::empty({pack.count(), 0}, kInt32);
+  pack.split = torch::zeros({pack.count()}, kUInt8);
+  for (const char* kind : {"none", "fixed", "draw"}) {
+    DataOptions options;
+    options.binarize = kind;
+    const ImageSet all =
+        select_images(pack, {Split::train, Split::valid, Split::test}, options, false, torch::kCPU);
+    std::vector<torch::Tensor> slices;
+    for (int64_t slice = 0; slice * kImagesPerSlice < pack.count(); ++slice)
+      slices.push_back(evaluation_slice(pack, options, slice));
+    EXPECT_GE(slices.size(), 3u);
+    EXPECT_TRUE(torch::equal(torch::cat(slices), all.pixels)) << kind;
+  }
 }
 
 TEST(LoadData, WithoutAPackDrawsPortraits) {
