@@ -49,6 +49,7 @@ explore: program  ## Serve the demo's model in the explorer; trains it first if 
 test:  ## Build everything and run the tests
 	@scripts/setup $(PRESET) test
 	@$(MAKE) --no-print-directory configure
+	@for target in node web; do scripts/fetch-onnxruntime $$target || true; done
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
@@ -57,6 +58,8 @@ test:  ## Build everything and run the tests
 	@/usr/bin/python3 -c 'import sklearn' 2>/dev/null || \
 	  echo "*** NOTICE: no scikit-learn: the comparison of facet fit with it was skipped"
 	@/usr/bin/python3 -c 'import numpy' 2>/dev/null || echo "*** NOTICE: no NumPy: nothing else has read our .npy and .npz"
+	@for target in node web; do [ -e build/onnxruntime-$$target ] || \
+	  echo "*** NOTICE: no build/onnxruntime-$$target: tests of exported models were skipped"; done
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU

@@ -18,6 +18,7 @@ void add_decode_command(const Command& program);
 void add_edit_command(const Command& program);
 void add_encode_command(const Command& program);
 void add_eval_command(const Command& program);
+void add_export_command(const Command& program);
 void add_fit_command(const Command& program);
 void add_grid_command(const Command& program);
 void add_import_command(const Command& program);

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   facet::add_edit_command(commands);
   facet::add_report_command(commands);
   facet::add_serve_command(commands);
+  facet::add_export_command(commands);
   facet::add_import_command(commands);
   facet::add_info_command(commands);
   facet::add_init_command(commands);

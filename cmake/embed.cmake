@@ -31,7 +31,7 @@ foreach(entry IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
-#include \"facet/serve/page.h\"
+#include \"facet/export/page_files.h\"
 
 namespace facet {
 namespace {

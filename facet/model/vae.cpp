@@ -11,10 +11,6 @@ namespace facet {
 
 namespace {
 
-/// Variances from exp(-12) to exp(8): normal training never reaches these limits, and a bad batch
-/// cannot overflow.
-constexpr double smallest_log_variance = -12, largest_log_variance = 8;
-
 /// The memory of a layer's input and output in evaluations.
 constexpr int64_t evaluation_bytes = int64_t{1} << 29;
 

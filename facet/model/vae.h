@@ -31,6 +31,10 @@ struct Encoding {
 
 class Vae {
  public:
+  /// The encoder's log variances are clamped to these: normal training never reaches them, and a
+  /// bad batch cannot overflow.
+  static constexpr double smallest_log_variance = -12, largest_log_variance = 8;
+
   Vae(const ModelOptions& options, const ImageShape& shape, const Key& key);
   Vae(Vae&&) = default;
 

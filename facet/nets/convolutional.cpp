@@ -101,6 +101,8 @@ std::shared_ptr<cuda::Stack> make_stack(std::vector<cuda::StackLayer> layers,
 
 }  // namespace
 
+int64_t ConvolutionLayer::padding() const { return padding_of(kernel); }
+
 void NetworkOptions::visit(OptionVisitor& visitor) {
   visitor.option("preset", preset,
                  "One that follows from the images' size, the paper's for 28x28 or 64x64 images, a "
@@ -189,7 +191,7 @@ void Encoder::accelerate(const Bf16Copies& bf16_copies) {
     const ConvolutionLayer& shape = shapes_[i];
     layers.push_back({Kind::convolution, shape.channels_in, shape.height_in, shape.width_in,
                       shape.channels_out, shape.height_out, shape.width_out, shape.kernel,
-                      shape.stride, padding_of(shape.kernel), true, convolutions_[i].weight,
+                      shape.stride, shape.padding(), true, convolutions_[i].weight,
                       convolutions_[i].bias});
   }
   const ConvolutionLayer& last = shapes_.back();
@@ -202,7 +204,7 @@ torch::Tensor Encoder::forward(torch::Tensor x) const {
   if (stack_) return stack_->forward(x);
   if (x.is_cpu()) x = channels_last(x);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
-    const int64_t stride = shapes_[i].stride, padding = padding_of(shapes_[i].kernel);
+    const int64_t stride = shapes_[i].stride, padding = shapes_[i].padding();
     x = torch::conv2d(x, convolutions_[i].weight, convolutions_[i].bias, stride, padding).relu_();
   }
   return torch::linear(x.flatten(1), head_.weight, head_.bias);

@@ -20,6 +20,8 @@ namespace facet {
 struct ConvolutionLayer {
   int64_t channels_in, channels_out, stride, kernel;
   int64_t height_in, width_in, height_out, width_out;
+
+  int64_t padding() const;  ///< on every side
 };
 
 /// Gives the bfloat16 copy of a parameter; empty if the network computes in TF32.
@@ -47,6 +49,9 @@ class Encoder {
   torch::Tensor forward(torch::Tensor images) const;
   /// "convolution0.weight" to "head.bias", in the order of the layers.
   NamedTensors parameters() const;
+  const std::vector<ConvolutionLayer>& shapes() const { return shapes_; }
+  /// One entry per entry of shapes().
+  const std::vector<LayerParameters>& convolutions() const { return convolutions_; }
   /// The linear layer at the end.
   const LayerParameters& head() const { return head_; }
   /// From now on the kernels of cuda/stack.h compute forward(), on the parameters' current memory.
@@ -64,17 +69,7 @@ class Encoder {
 /// Maps latent vectors [B, Z] to [B, channels, H, W].
 class Decoder {
  public:
-  Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
-          const Key& key);
-  torch::Tensor forward(const torch::Tensor& latents) const;
-  /// "stem.weight" to the last convolution's bias, in the order of the layers.
-  NamedTensors parameters() const;
-  /// The linear layer at the beginning.
-  const LayerParameters& stem() const { return stem_; }
-  void accelerate(const Bf16Copies& bf16_copies);
-  cuda::Stack* stack() const { return stack_.get(); }
-
- private:
+  /// A convolution; all but the last are followed by a ReLU.
   struct Layer {
     LayerParameters parameters;
     bool transposed;
@@ -82,6 +77,21 @@ class Decoder {
     int64_t height, width;  ///< of the output
     torch::Tensor forward(const torch::Tensor& x) const;
   };
+
+  Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
+          const Key& key);
+  torch::Tensor forward(const torch::Tensor& latents) const;
+  /// "stem.weight" to the last convolution's bias, in the order of the layers.
+  NamedTensors parameters() const;
+  /// The linear layer at the beginning.
+  const LayerParameters& stem() const { return stem_; }
+  /// Channels, height and width of the stem's output.
+  const std::vector<int64_t>& stem_shape() const { return stem_shape_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+  void accelerate(const Bf16Copies& bf16_copies);
+  cuda::Stack* stack() const { return stack_.get(); }
+
+ private:
   LayerParameters stem_;
   std::vector<Layer> layers_;
   std::vector<int64_t> stem_shape_;

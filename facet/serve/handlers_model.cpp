@@ -1,7 +1,7 @@
 // What handlers share, and the answers about the run and its model in words and numbers: none of
 // them waits for the networks.
+#include "facet/export/page_files.h"
 #include "facet/serve/handlers.h"
-#include "facet/serve/page.h"
 #include "facet/serve/reading.h"
 
 namespace facet {

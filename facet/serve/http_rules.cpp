@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "facet/serve/page.h"
+#include "facet/export/page_files.h"
 
 namespace facet {
 

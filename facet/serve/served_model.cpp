@@ -7,7 +7,7 @@
 #include "facet/core/random.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
-#include "facet/serve/answer_parts.h"
+#include "facet/model/model_summary.h"
 #include "facet/serve/model_thread.h"
 
 namespace facet {
@@ -15,41 +15,6 @@ namespace facet {
 namespace {
 
 constexpr int64_t kLargestBatch = 16;  // beyond, a pass takes longer and gains nothing
-
-Json factor_json(const FactorialMixture& prior, size_t index) {
-  const FactorOptions& factor = prior.factors[index];
-  const auto weights = numbers(prior.posteriors[index].expected_weights());
-  const auto images = numbers(prior.held_images(index));
-  Json json = {{"name", factor.name}, {"named", factor.named()}};
-  if (factor.named()) json["property"] = factor.property;
-  json["first"] = first_dimension(prior, index);
-  json["dimensions"] = factor.dimensions;
-  json["components"] = Json::array();
-  for (size_t k = 0; k < weights.size(); ++k)
-    json["components"].push_back({{"index", k},
-                                  {"name", factor.component_name(static_cast<int64_t>(k))},
-                                  {"weight", weights[k]},
-                                  {"images", images[k]},
-                                  {"living", images[k] > 1.0}});
-  return json;
-}
-
-Json model_json(const ServedModel& model) {
-  const FactorialMixture& prior = model.prior();
-  Json factors = Json::array();
-  double images = 0;
-  for (size_t i = 0; i < prior.size(); ++i) {
-    factors.push_back(factor_json(prior, i));
-    images += prior.held_images(i).sum().item<double>();
-  }
-  return {{"version", model.version},
-          {"shape", shape_json(model.shape())},
-          {"latents", prior.dimensions()},
-          {"network_parameters", model.networks->network_parameters()},
-          {"likelihood", model.networks->options().likelihood.kind},
-          {"placed", images > 1.0},
-          {"factors", factors}};
-}
 
 }  // namespace
 
@@ -82,7 +47,8 @@ ServedModelPointer load_served_model(const std::filesystem::path& path, const st
   model->networks = read_model(path);
   model->networks->move_to(device);
   thread.run([&] { model->batch = safe_batch(*model->networks); });
-  model->summary = model_json(*model);
+  model->summary = {{"version", version}};
+  model->summary.update(model_summary(*model->networks));
   return model;
 }
 

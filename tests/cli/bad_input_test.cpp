@@ -535,6 +535,20 @@ TEST_F(BadInput, ArgumentsThatCannotBe) {
   for (const Case& one : cases) expect_refusal(one.arguments, {one.part});
 }
 
+TEST_F(BadInput, ExportsThatCannotBe) {
+  const auto onnx = [](const std::string& run, const std::string& out) {
+    return std::vector<std::string>{"export", "onnx", run, "--out", out};
+  };
+  expect_refusal(onnx("run", "pictures"), {"'pictures'", "a folder that has files", "--force"});
+  expect_refusal(onnx("run", "config.json"), {"'config.json'", "found a file"});
+  expect_refusal(onnx("run", "/proc/nothing"), {"/proc/nothing"});
+  expect_refusal(onnx("absent", "new"), {"'absent'", "no config.json"});
+  expect_refusal(onnx("pack", "new"), {"'pack'"});
+  expect_refusal(onnx("run", "new"), {"new", "is the disk full?"}, 4000);
+  fs::remove(folder_ / "run/model.safetensors");
+  expect_refusal(onnx("run", "new"), {"run/model.safetensors"});
+}
+
 TEST_F(BadInput, CudaWithoutACard) {
   if (cuda::available()) GTEST_SKIP() << "there is a GPU";
   expect_refusal({"train", "config.json", "--out", "fresh", "--device", "cuda"},

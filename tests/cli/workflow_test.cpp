@@ -26,7 +26,9 @@ struct HelpCase {
 
 TEST(Help, EveryCommandNamesItsOptions) {
   const HelpCase cases[] = {
-      {{}, {"train", "sweep", "eval", "sample", "import", "info", "bench", "--help", "--version"}},
+      {{},
+       {"train", "sweep", "eval", "sample", "export", "import", "info", "bench", "--help",
+        "--version"}},
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
       {{"sweep"}, {"config", "--vary", "--out", "--set", "--jobs", "--resume", "--device"}},
       {{"bench"}, {"--network", "--components", "--batch", "--steps", "--json", "--device"}},
@@ -47,6 +49,8 @@ TEST(Help, EveryCommandNamesItsOptions) {
        {"index", "--like", "--resize", "--factors", "--where", "--change", "--top", "--shortlist",
         "--exact", "--out", "--json", "--device"}},
       {{"info"}, {"path"}},
+      {{"export"}, {"onnx"}},
+      {{"export", "onnx"}, {"run", "--out", "--force"}},
       {{"import"}, {"idx", "images", "portraits"}},
       {{"import", "idx"}, {"--train", "--train-labels", "--valid", "--test", "--table", "--out"}},
       {{"import", "images"},

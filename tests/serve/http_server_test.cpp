@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
-#include "facet/serve/page.h"
+#include "facet/export/page_files.h"
 #include "tests/cli/run_program.h"
 #include "tests/message_of.h"
 #include "tests/serve/process_usage.h"

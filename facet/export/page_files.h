@@ -1,5 +1,6 @@
 // The explorer's page, built into the program: the files of web/ and docs/openapi.yaml as bytes.
-// CMake writes the table (cmake/embed.cmake).
+// `facet serve` answers with them, `facet export page` writes them. CMake writes the table
+// (cmake/embed.cmake).
 #pragma once
 
 #include <string_view>

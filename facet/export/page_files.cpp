@@ -1,4 +1,4 @@
-#include "facet/serve/page.h"
+#include "facet/export/page_files.h"
 
 #include <algorithm>
 

@@ -1,0 +1,26 @@
+// A run's model for other programs: what `facet export` does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace facet {
+
+struct ExportRequest {
+  std::string run;     ///< a run folder or a model file in one
+  std::string folder;  ///< to write to
+  bool force = false;  ///< also into a folder that has files
+};
+
+struct ExportSummary {
+  struct File {
+    std::string name;
+    size_t bytes = 0;
+  };
+  std::vector<File> files;
+};
+
+/// The model as ONNX files (export/onnx_model.h).
+ExportSummary export_onnx(const ExportRequest& request);
+
+}  // namespace facet

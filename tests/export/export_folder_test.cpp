@@ -1,0 +1,58 @@
+// The folder of an export, and the bytes of protobuf messages.
+#include "facet/export/export_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "facet/core/file.h"
+#include "facet/export/protobuf.h"
+#include "tests/message_of.h"
+#include "tests/temporary_folder.h"
+
+namespace facet {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Protobuf, BytesAreThoseOfTheSpecification) {
+  // The examples of protobuf's own description of its encoding.
+  EXPECT_EQ(ProtobufMessage().integer(1, 150).data(), "\x08\x96\x01");
+  EXPECT_EQ(ProtobufMessage().bytes(2, "testing").data(), "\x12\x07testing");
+  EXPECT_EQ(ProtobufMessage().message(3, ProtobufMessage().integer(1, 150)).data(),
+            "\x1a\x03\x08\x96\x01");
+  EXPECT_EQ(ProtobufMessage().integer(1, -2).data(),
+            "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+  EXPECT_EQ(ProtobufMessage().integer(20, 0).data(), std::string("\xa0\x01\x00", 3));
+}
+
+TEST(ExportFolder, IsNewOrEmptyUnlessForced) {
+  const TemporaryFolder place;
+  write_text(place / "letter.txt", "dear", "test");
+  const auto open = [&](const fs::path& path, bool force) {
+    return message_of([&] { ExportFolder(path, "exporting to", force).commit(); });
+  };
+  EXPECT_NE(open(place.path(), false).find("found a folder that has files"), std::string::npos);
+  EXPECT_NE(open(place / "letter.txt", true).find("found a file"), std::string::npos);
+  EXPECT_EQ(open(place.path(), true), "no error");
+  EXPECT_EQ(open(place / "a" / "b", false), "no error");
+  EXPECT_TRUE(fs::is_directory(place / "a" / "b"));
+  EXPECT_EQ(open(place / "a" / "b", false), "no error")
+      << "an empty folder is as good as a new one";
+}
+
+TEST(ExportFolder, AFailedExportLeavesNothingBehind) {
+  const TemporaryFolder place;
+  write_text(place / "kept.txt", "old", "test");
+  {
+    ExportFolder folder(place / "a" / "b", "exporting to", false);
+    folder.write("one.txt", "1");
+    folder.write("deep/two.txt", "2");
+    EXPECT_EQ(read_text(place / "a" / "b" / "deep" / "two.txt", "test"), "2");
+  }
+  EXPECT_FALSE(fs::exists(place / "a"));
+  { ExportFolder(place.path(), "exporting to", true).write("new.txt", "3"); }
+  EXPECT_FALSE(fs::exists(place / "new.txt"));
+  EXPECT_TRUE(fs::exists(place / "kept.txt"));
+}
+
+}  // namespace
+}  // namespace facet
