@@ -2,16 +2,29 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/core/shell.h"
 #include "facet/export/run_export.h"
 
 namespace facet {
 
 namespace {
 
-void print_files(const std::string& folder, const ExportSummary& summary) {
+double kilobytes(size_t bytes) { return static_cast<double>(bytes) / 1000; }
+
+void run_onnx(const ExportRequest& request) {
+  const ExportSummary summary = export_onnx(request);
   for (const ExportSummary::File& file : summary.files)
-    fmt::print("  {:<24} {:>9.1f} kB\n", file.name, static_cast<double>(file.bytes) / 1000);
-  fmt::print("{}: {} files\n", folder, summary.files.size());
+    fmt::print("  {:<18} {:>9.1f} kB\n", file.name, kilobytes(file.bytes));
+  fmt::print("{}: {} files\n", request.folder, summary.files.size());
+}
+
+void run_page(const ExportRequest& request) {
+  const ExportSummary summary = export_page(request);
+  size_t bytes = 0;
+  for (const ExportSummary::File& file : summary.files) bytes += file.bytes;
+  fmt::print("{}: {} files, {:.1f} MB, for any file host\n", request.folder, summary.files.size(),
+             kilobytes(bytes) / 1000);
+  fmt::print("  to try it: python3 -m http.server --directory {}\n", shell_quoted(request.folder));
 }
 
 void add_shared_options(const Command& command, ExportRequest& request) {
@@ -25,7 +38,17 @@ void add_onnx(const Command& parent) {
   const Command command =
       parent.command("onnx", "Encoder, decoder, assignments and sampler as ONNX files");
   add_shared_options(command, *request);
-  command.run([request] { print_files(request->folder, export_onnx(*request)); });
+  command.run([request] { run_onnx(*request); });
+}
+
+void add_page(const Command& parent) {
+  auto request = std::make_shared<ExportRequest>();
+  const Command command = parent.command(
+      "page", "The explorer as static files: the model runs in the visitor's browser");
+  add_shared_options(command, *request);
+  command.option("--runtime", request->runtime,
+                 "The folder of ONNX Runtime Web, as scripts/fetch-onnxruntime web makes it");
+  command.run([request] { run_page(*request); });
 }
 
 }  // namespace
@@ -34,6 +57,7 @@ void add_export_command(const Command& program) {
   const Command command = program.command("export", "Write a model for other programs");
   command.require_command();
   add_onnx(command);
+  add_page(command);
 }
 
 }  // namespace facet

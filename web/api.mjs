@@ -1,103 +1,16 @@
-// Requests to the server (docs/openapi.yaml). Two rules for the whole page are here: a request to a busy server is
-// repeated, and of several requests for the same part of the page only the newest is shown.
+// What the page asks for, from one of two back ends with the same functions: the server of `facet serve` (server.mjs), or
+// the model itself in this browser, in a page that `facet export page` wrote (local.mjs). One rule for the whole page is
+// here too: of several requests for the same part of the page only the newest is shown.
 
-const BASE = "api/v1/";
-const ATTEMPTS = 4;
+/** Whether the model runs in this browser. */
+export const isLocal = globalThis.document?.documentElement.dataset.backend === "local";
+
+export const {
+  getModel, generate, decode, edit, encode, nearest, getDirections, getMetrics, getAtlas,
+} = await (isLocal ? import("./local.mjs") : import("./server.mjs"));
+
 /** Milliseconds after which a request is cancelled when a newer one arrives. */
 const PATIENCE = 400;
-
-export class ApiError extends Error {
-  constructor(status, message) {
-    super(message);
-    this.status = status;
-  }
-}
-
-function pause(milliseconds, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
-}
-
-async function errorOf(response) {
-  let message = `the server answered ${response.status}`;
-  try {
-    message = (await response.json()).error.message;
-  } catch {
-    // Not an error of our API: the status is all there is to report.
-  }
-  return new ApiError(response.status, message);
-}
-
-async function ask(path, options = {}) {
-  for (let attempt = 1; ; ++attempt) {
-    let response;
-    try {
-      response = await fetch(BASE + path, options);
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new ApiError(0, "The server cannot be reached. Is `facet serve` still running?");
-    }
-    if (response.ok) return response;
-    const error = await errorOf(response);
-    if (response.status !== 503 || attempt === ATTEMPTS) throw error;
-    await pause(1000 * Math.min(5, Number(response.headers.get("Retry-After")) || 1), options.signal);
-  }
-}
-
-function json(body, signal) {
-  return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
-}
-
-export async function getModel(signal) {
-  return (await ask("model", { signal })).json();
-}
-
-/** @returns {Promise<{version: string, images: object[]}>} */
-export async function generate(states, scale, signal) {
-  return (await ask("generate", json({ states, scale }, signal))).json();
-}
-
-export async function decode(vectors, scale, signal) {
-  return (await ask("decode", json({ z: vectors, scale }, signal))).json();
-}
-
-export async function edit(z, logVariance, edits, scale, signal) {
-  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale }, signal))).json();
-}
-
-export async function encode(blob, scale, signal) {
-  const options = { method: "POST", headers: { "Content-Type": blob.type }, body: blob, signal };
-  return (await ask(`encode?scale=${scale}`, options)).json();
-}
-
-export async function nearest(z, count, signal) {
-  return (await ask("nearest", json({ z, count }, signal))).json();
-}
-
-export async function getDirections(factor, component, signal) {
-  const query = new URLSearchParams({ factor, component: String(component) });
-  return (await ask(`directions?${query}`, { signal })).json();
-}
-
-export async function getMetrics(after, signal) {
-  return (await ask(`metrics?after=${after}`, { signal })).json();
-}
-
-/** The mean pictures of a factor's components. @returns {Promise<{bitmap: ImageBitmap, columns: number, count: number}>} */
-export async function getAtlas(factor, version, signal) {
-  const query = new URLSearchParams({ factor, v: version });
-  const response = await ask(`atlas?${query}`, { signal });
-  return {
-    bitmap: await createImageBitmap(await response.blob()),
-    columns: Number(response.headers.get("X-Facet-Columns")),
-    count: Number(response.headers.get("X-Facet-Count")),
-  };
-}
 
 /**
  * Runs one task at a time and keeps only the newest of the waiting ones. So answers arrive in the order of their

@@ -2,7 +2,7 @@
 // store changes the state. It writes each change to the address, so that every picture can be shared and the
 // browser's back button works as undo.
 
-import { getModel } from "./api.mjs";
+import { getModel, isLocal } from "./api.mjs";
 import { announce, byId, copy, report, show } from "./dom.mjs";
 import { Explore } from "./explore.mjs";
 import { Atlases } from "./factors.mjs";
@@ -72,6 +72,7 @@ function readAddress() {
   } else {
     store.state = state;
   }
+  if (byId("show-training").hidden && store.state.view === "training") store.state = { ...store.state, view: "explore" };
   if (faults.length > 0) announce(`Ignored in the address: ${faults.join("; ")}`, true);
   update();
 }
@@ -106,15 +107,16 @@ function showSummary() {
   byId("run").textContent = summary.run;
   document.title = `${summary.run} – Facet explorer`;
   byId("status").textContent = summary.training.state;
-  byId("status").className = `status ${summary.training.state}`;
+  byId("status").className = `status server-only ${summary.training.state}`;
   byId("status").title = sentence(summary.training);
+  show(byId("show-training"), !isLocal || summary.training.lines > 0); // an exported model may have no curves
   byId("model-facts").textContent = [...facts(summary.model), summary.program].join(", ");
 }
 
 function facts(model) {
   if (!model) return [];
   const { factors, latents, shape, network_parameters: parameters } = model;
-  return [`${factors.length} factors`, `${latents} latent dimensions`, `${shape.width} × ${shape.height} pixels`,
+  return [`${factors.length} factor${factors.length === 1 ? "" : "s"}`, `${latents} latent dimensions`, `${shape.width} × ${shape.height} pixels`,
     `${parameters.toLocaleString("en")} network parameters`];
 }
 

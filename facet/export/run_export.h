@@ -7,9 +7,10 @@
 namespace facet {
 
 struct ExportRequest {
-  std::string run;     ///< a run folder or a model file in one
-  std::string folder;  ///< to write to
-  bool force = false;  ///< also into a folder that has files
+  std::string run;      ///< a run folder or a model file in one
+  std::string folder;   ///< to write to
+  bool force = false;   ///< also into a folder that has files
+  std::string runtime;  ///< for a page: where ONNX Runtime Web is; empty: the usual places
 };
 
 struct ExportSummary {
@@ -22,5 +23,8 @@ struct ExportSummary {
 
 /// The model as ONNX files (export/onnx_model.h).
 ExportSummary export_onnx(const ExportRequest& request);
+
+/// The explorer with the model as static files (export/page_export.h).
+ExportSummary export_page(const ExportRequest& request);
 
 }  // namespace facet

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/torch.h"
+#include "facet/model/atlas.h"
 #include "facet/prior/student_t.h"
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/handlers.h"
@@ -14,16 +15,7 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t kAtlasColumns = 16;
 constexpr int64_t kMeasuredDimensions = 64;
-
-/// Every block at the mean of its factor's heaviest component, float64 [1, Z].
-torch::Tensor typical_latents(const FactorialMixture& prior) {
-  std::vector<torch::Tensor> blocks;
-  for (const FactorPosterior& posterior : prior.posteriors)
-    blocks.push_back(posterior.mean().m[posterior.counts.argmax().item<int64_t>()]);
-  return torch::cat(blocks).unsqueeze(0);
-}
 
 size_t read_factor(const FactorialMixture& prior, const Query& query) {
   const std::string& name = query.text("factor");
@@ -48,11 +40,7 @@ std::string atlas_sprite(ModelThread& thread, const ServedModelPointer& model, s
                          int64_t scale) {
   const std::lock_guard alone(model->atlas_mutex);
   if (const auto known = model->sprites.find({factor, scale})) return *known;
-  const FactorialMixture& prior = model->prior();
-  const int64_t count = sprite_count(prior, factor);
-  const torch::Tensor z = typical_latents(prior).repeat({count, 1});
-  z.narrow(1, first_dimension(prior, factor), prior.factors[factor].dimensions)
-      .copy_(prior.posteriors[factor].mean().m.narrow(0, 0, count));
+  const torch::Tensor z = atlas_latents(model->prior(), factor);
   const std::string png = draw_png(decode_slices(thread, model, z), kAtlasColumns, scale);
   model->sprites.insert({factor, scale}, png);
   return png;

@@ -545,8 +545,23 @@ TEST_F(BadInput, ExportsThatCannotBe) {
   expect_refusal(onnx("absent", "new"), {"'absent'", "no config.json"});
   expect_refusal(onnx("pack", "new"), {"'pack'"});
   expect_refusal(onnx("run", "new"), {"new", "is the disk full?"}, 4000);
+  const auto page = [](const std::string& run, const std::string& out, const std::string& runtime) {
+    return std::vector<std::string>{"export", "page", run, "--out", out, "--runtime", runtime};
+  };
+  expect_refusal(page("run", "new", "pictures"),
+                 {"'pictures'", "no ONNX Runtime Web", "scripts/fetch-onnxruntime web"});
+  // What stands in for the runtime: files of the right names.
+  for (const char* name : {"dist/ort.wasm.min.mjs", "dist/ort-wasm-simd-threaded.mjs",
+                           "dist/ort-wasm-simd-threaded.wasm", "LICENSE"}) {
+    fs::create_directories((folder_ / "runtime" / name).parent_path());
+    put(std::string("runtime/") + name, "x");
+  }
+  expect_refusal(page("run", "pictures", "runtime"), {"'pictures'", "a folder that has files"});
+  expect_refusal(page("run", "/proc/nothing", "runtime"), {"/proc/nothing"});
+  expect_refusal(page("run", "new", "runtime"), {"new", "is the disk full?"}, 4000);
   fs::remove(folder_ / "run/model.safetensors");
   expect_refusal(onnx("run", "new"), {"run/model.safetensors"});
+  expect_refusal(page("run", "new", "runtime"), {"run/model.safetensors"});
 }
 
 TEST_F(BadInput, CudaWithoutACard) {

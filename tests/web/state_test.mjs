@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathOf, ticks, valueRange } from "../../web/curves.mjs";
+import { centred } from "../../web/local_pictures.mjs";
+import { uniforms } from "../../web/noise.mjs";
 import {
   choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, pictureKey, redrawAll, redrawFactor,
   toAddress, toRequest, toggleHold, unpacked, withChoice,
@@ -189,4 +191,32 @@ test("normal numbers have mean 0 and standard deviation 1 and depend only on the
   assert.ok(Math.abs(variance - 1) < 5 * Math.sqrt(2 / 4000));
   assert.deepEqual(standardNormal(3, 3), numbers.slice(0, 3));
   assert.notDeepEqual(standardNormal(3, 4), numbers.slice(0, 3));
+});
+
+test("uniform numbers depend on the seed and on what they are for, and are spread evenly", () => {
+  const numbers = uniforms(100000, 7, "block 0");
+  assert.deepEqual(uniforms(3, 7, "block 0"), numbers.slice(0, 3));
+  for (const other of [uniforms(3, 8, "block 0"), uniforms(3, 7, "block 1")]) {
+    other.forEach((number, index) => assert.notEqual(number, numbers[index]));
+  }
+  assert.ok(numbers.every((number) => number > 0 && number < 1));
+  const tenths = Array(10).fill(0);
+  for (const number of numbers) tenths[Math.floor(10 * number)] += 1;
+  // Each has 10000 with a standard deviation of 95.
+  for (const count of tenths) assert.ok(Math.abs(count - 10000) < 500, tenths.join(" "));
+  const product = numbers.slice(1).reduce((sum, number, index) => sum + (number - 0.5) * (numbers[index] - 0.5), 0);
+  assert.ok(Math.abs(product / numbers.length) < 5 / 12 / Math.sqrt(numbers.length), "neighbours are not correlated");
+});
+
+test("first numbers of neighbouring seeds are spread evenly too", () => {
+  const firsts = Array.from({ length: 10000 }, (_, seed) => uniforms(1, seed, "component 0")[0]);
+  const mean = firsts.reduce((sum, number) => sum + number, 0) / firsts.length;
+  assert.ok(Math.abs(mean - 0.5) < 5 / Math.sqrt(12 * firsts.length), String(mean));
+});
+
+test("an image is cropped to the centre in the model's aspect ratio", () => {
+  assert.deepEqual(centred({ width: 80, height: 40 }, { width: 16, height: 16 }), { left: 20, top: 0, width: 40, height: 40 });
+  assert.deepEqual(centred({ width: 40, height: 81 }, { width: 32, height: 16 }), { left: 0, top: 30, width: 40, height: 20 });
+  assert.deepEqual(centred({ width: 16, height: 16 }, { width: 16, height: 16 }), { left: 0, top: 0, width: 16, height: 16 });
+  assert.deepEqual(centred({ width: 1, height: 900 }, { width: 28, height: 28 }), { left: 0, top: 449, width: 1, height: 1 });
 });

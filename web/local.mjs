@@ -1,0 +1,147 @@
+// The back end of a page that `facet export page` wrote: the model runs in this browser, in a thread of its own
+// (local_worker.mjs). Everything is fetched when the page opens, so that it goes on working without a network.
+
+const FILES = ["sampler", "decoder", "assignments", "encoder"];
+const FOLDER = "model/";
+/** Bytes of an image; the browser itself limits what it can read. */
+const LARGEST_IMAGE = 1 << 30;
+
+async function fetched(path) {
+  let response;
+  try {
+    response = await fetch(path);
+  } catch {
+    throw new Error(`'${path}' cannot be loaded. Is there a network?`);
+  }
+  if (!response.ok) throw new Error(`'${path}' cannot be loaded: the file host answered ${response.status}`);
+  return response;
+}
+
+const worker = new Worker(new URL("./local_worker.mjs", import.meta.url), { type: "module" });
+const description = fetched(FOLDER + "model.json").then((response) => response.json());
+const page = fetched(FOLDER + "page.json").then((response) => response.json());
+
+/** Sends the worker what it computes with. A file that cannot be loaded is an error of the calls that need it. */
+async function load() {
+  const bytes = async (path) => (await fetched(path)).arrayBuffer();
+  const waiting = FILES.map((file) => bytes(`${FOLDER}${file}.onnx`));
+  for (const each of waiting) each.catch(() => {}); // awaited below
+  const binary = await bytes("ort.wasm");
+  worker.postMessage({ begin: await description, binary }, [binary]);
+  for (const [index, file] of FILES.entries()) {
+    try {
+      const content = await waiting[index];
+      worker.postMessage({ file, bytes: content }, [content]);
+    } catch (error) {
+      worker.postMessage({ failed: file, message: error.message });
+    }
+  }
+}
+const loading = load();
+loading.catch(() => {}); // reported by every call
+
+// One call at a time is in the worker; those that wait can be cancelled.
+const queue = [];
+let current = null;
+
+function next() {
+  if (current !== null || queue.length === 0) return;
+  current = queue.shift();
+  worker.postMessage(current.message);
+}
+
+worker.addEventListener("message", ({ data }) => {
+  if (data.complete) return loaded();
+  const { resolve, reject } = current;
+  current = null;
+  if (data.error === undefined) resolve(data.answer);
+  else reject(new Error(data.error));
+  next();
+});
+
+async function call(name, values, signal) {
+  await loading;
+  return new Promise((resolve, reject) => {
+    const entry = { message: { call: name, values }, resolve, reject };
+    queue.push(entry);
+    signal?.addEventListener("abort", () => {
+      if (queue.includes(entry)) queue.splice(queue.indexOf(entry), 1);
+      reject(signal.reason);
+    });
+    next();
+  });
+}
+
+// What is written as data: mean pictures of the components, and the curves of training.
+const atlases = page.then((known) => known.atlases.map(async (atlas) => {
+  const bitmap = await createImageBitmap(await (await fetched(atlas.file)).blob());
+  return { bitmap, columns: atlas.columns, count: atlas.count };
+}));
+const records = page.then(async ({ training }) => {
+  if (training.lines === 0) return [];
+  const text = await (await fetched(FOLDER + "metrics.jsonl")).text();
+  return text.split("\n").filter((line) => line !== "").map((line, index) => ({ line: index + 1, ...parsed(line) }));
+});
+atlases.catch(() => {});
+records.catch(() => {});
+
+function parsed(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return {}; // a line that was cut short
+  }
+}
+
+/** Marks the page when everything is in the browser. */
+async function loaded() {
+  await Promise.all([...(await atlases), records]);
+  document.documentElement.dataset.loaded = "true";
+}
+
+export async function getModel() {
+  const [model, { run, training }] = [await description, await page];
+  return {
+    run, program: model.program, ready: true, training, model: { version: "exported", ...model },
+    nearest: { available: false }, limits: { image_bytes: LARGEST_IMAGE },
+  };
+}
+
+export function generate(states, scale, signal) {
+  return call("generate", [states, scale], signal);
+}
+
+export function decode(vectors, scale, signal) {
+  return call("decode", [vectors, scale], signal);
+}
+
+export function edit(z, logVariance, edits, scale, signal) {
+  return call("edit", [z, logVariance, edits, scale], signal);
+}
+
+export function encode(blob, scale, signal) {
+  return call("encode", [blob, scale], signal);
+}
+
+export async function getDirections(name, component, signal) {
+  const index = (await description).factors.findIndex((factor) => factor.name === name);
+  return call("directions", [index, component], signal);
+}
+
+export async function getAtlas(name) {
+  const index = (await description).factors.findIndex((factor) => factor.name === name);
+  return (await atlases)[index];
+}
+
+export async function getMetrics(after) {
+  const { training } = await page;
+  const all = await records;
+  const last = all.findLast((record) => Array.isArray(record.factors));
+  const living = (last?.factors ?? []).map(({ name, living: count }) => ({ name, living: count }));
+  return { lines: all.length, after, more: false, restarted: false, records: all.slice(after), training, living };
+}
+
+/** An exported page has no data set to search. */
+export async function nearest() {
+  return { images: [] };
+}

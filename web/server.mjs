@@ -1,0 +1,97 @@
+// The back end of a served page: requests to `facet serve` (docs/openapi.yaml). A request to a busy server is repeated.
+
+const BASE = "api/v1/";
+const ATTEMPTS = 4;
+
+class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
+
+async function errorOf(response) {
+  let message = `the server answered ${response.status}`;
+  try {
+    message = (await response.json()).error.message;
+  } catch {
+    // Not an error of our API: the status is all there is to report.
+  }
+  return new ApiError(response.status, message);
+}
+
+async function ask(path, options = {}) {
+  for (let attempt = 1; ; ++attempt) {
+    let response;
+    try {
+      response = await fetch(BASE + path, options);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError(0, "The server cannot be reached. Is `facet serve` still running?");
+    }
+    if (response.ok) return response;
+    const error = await errorOf(response);
+    if (response.status !== 503 || attempt === ATTEMPTS) throw error;
+    await pause(1000 * Math.min(5, Number(response.headers.get("Retry-After")) || 1), options.signal);
+  }
+}
+
+function json(body, signal) {
+  return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
+}
+
+export async function getModel(signal) {
+  return (await ask("model", { signal })).json();
+}
+
+/** @returns {Promise<{version: string, images: object[]}>} */
+export async function generate(states, scale, signal) {
+  return (await ask("generate", json({ states, scale }, signal))).json();
+}
+
+export async function decode(vectors, scale, signal) {
+  return (await ask("decode", json({ z: vectors, scale }, signal))).json();
+}
+
+export async function edit(z, logVariance, edits, scale, signal) {
+  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale }, signal))).json();
+}
+
+export async function encode(blob, scale, signal) {
+  const options = { method: "POST", headers: { "Content-Type": blob.type }, body: blob, signal };
+  return (await ask(`encode?scale=${scale}`, options)).json();
+}
+
+export async function nearest(z, count, signal) {
+  return (await ask("nearest", json({ z, count }, signal))).json();
+}
+
+export async function getDirections(factor, component, signal) {
+  const query = new URLSearchParams({ factor, component: String(component) });
+  return (await ask(`directions?${query}`, { signal })).json();
+}
+
+export async function getMetrics(after, signal) {
+  return (await ask(`metrics?after=${after}`, { signal })).json();
+}
+
+/** The mean pictures of a factor's components. @returns {Promise<{bitmap: ImageBitmap, columns: number, count: number}>} */
+export async function getAtlas(factor, version, signal) {
+  const query = new URLSearchParams({ factor, v: version });
+  const response = await ask(`atlas?${query}`, { signal });
+  return {
+    bitmap: await createImageBitmap(await response.blob()),
+    columns: Number(response.headers.get("X-Facet-Columns")),
+    count: Number(response.headers.get("X-Facet-Count")),
+  };
+}
