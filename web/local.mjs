@@ -21,12 +21,19 @@ const worker = new Worker(new URL("./local_worker.mjs", import.meta.url), { type
 const description = fetched(FOLDER + "model.json").then((response) => response.json());
 const page = fetched(FOLDER + "page.json").then((response) => response.json());
 
+/** The runtime's binary comes compressed; a host that decompresses it by itself does no harm. */
+async function unpacked(bytes) {
+  const [first, second] = new Uint8Array(bytes, 0, 2);
+  if (first !== 0x1f || second !== 0x8b) return bytes;
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
 /** Sends the worker what it computes with. A file that cannot be loaded is an error of the calls that need it. */
 async function load() {
   const bytes = async (path) => (await fetched(path)).arrayBuffer();
   const waiting = FILES.map((file) => bytes(`${FOLDER}${file}.onnx`));
   for (const each of waiting) each.catch(() => {}); // awaited below
-  const binary = await bytes("ort.wasm");
+  const binary = await unpacked(await bytes("ort.bin"));
   worker.postMessage({ begin: await description, binary }, [binary]);
   for (const [index, file] of FILES.entries()) {
     try {
@@ -43,6 +50,7 @@ loading.catch(() => {}); // reported by every call
 // One call at a time is in the worker; those that wait can be cancelled.
 const queue = [];
 let current = null;
+let broken = null;
 
 function next() {
   if (current !== null || queue.length === 0) return;
@@ -59,8 +67,16 @@ worker.addEventListener("message", ({ data }) => {
   next();
 });
 
+/** A browser that cannot run the worker at all says so here. */
+worker.addEventListener("error", (event) => {
+  broken = new Error(`This browser cannot run the model: ${event.message ?? "its worker did not start"}`);
+  for (const { reject } of [...(current ? [current] : []), ...queue.splice(0)]) reject(broken);
+  current = null;
+});
+
 async function call(name, values, signal) {
   await loading;
+  if (broken) throw broken;
   return new Promise((resolve, reject) => {
     const entry = { message: { call: name, values }, resolve, reject };
     queue.push(entry);

@@ -1,6 +1,7 @@
-// Makes the screenshots of docs/explorer.md from running servers.
-//   node tests/web/screenshots.mjs ADDRESS OUT.png explore|phone|image|training [PORTRAIT.png]
-// ADDRESS is that of a `facet serve` on a run of configs/demo.json (for `training`, preferably one that is still training).
+// Makes the screenshots of docs/explorer.md and docs/export.md from running servers.
+//   node tests/web/screenshots.mjs ADDRESS OUT.png explore|phone|image|training|page [PORTRAIT.png]
+// ADDRESS is that of a `facet serve` on a run of configs/demo.json (for `training`, preferably one that is still training;
+// for `page`, that of static_server.mjs on an exported page of models/portraits).
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Browser, findBrowser, pause } from "./browser.mjs";
@@ -19,6 +20,7 @@ async function show(state, width, height, options) {
 const scenes = {
   explore: () => show(`${picture}&pin=${pinned}`, 1280, 940),
   training: () => show("view=training", 1280, 900),
+  page: () => show("seed=13&t=0.5&glasses=with&smile=smiling&pin=" + encodeURIComponent("seed=13&t=0.5&glasses=without&smile=not%20smiling"), 1280, 940),
   phone: () => show(picture, 390, 844, { phone: true, dark: true }),
   async image() {
     await show("view=image", 1280, 860, { dark: true });
