@@ -11,6 +11,7 @@
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/data/npy_read.h"
 #include "facet/data/text_encoding.h"
 
 namespace facet {
@@ -36,6 +37,14 @@ torch::Tensor read_named_tensor(const std::filesystem::path& path, const std::st
   if (tables.size() > 8) tables.resize(8);
   reading.fail("several tensors with two dimensions", "the name of one (--tensor)",
                fmt::format("the file has {}", fmt::join(tables, ", ")));
+}
+
+torch::Tensor read_npy_file(const std::filesystem::path& path) {
+  const Attempt reading{"reading a .npy file", path.string()};
+  const auto file = std::make_shared<MappedFile>(path, reading.doing);
+  const torch::Tensor numbers = read_npy({file, 0, file->size()}, reading).numbers;
+  if (!numbers.defined()) reading.fail("texts", "numbers");
+  return numbers;
 }
 
 /// What stands behind each vector's number of dimensions.
@@ -91,7 +100,7 @@ torch::Tensor read_array(const std::filesystem::path& path, const std::string& t
   if (!tensor.empty() && ending != ".safetensors")
     reading.fail(fmt::format("the name of a tensor, '{}'", tensor),
                  "one for a .safetensors file only");
-  if (ending == ".npy") return read_npy(path);
+  if (ending == ".npy") return read_npy_file(path);
   if (ending == ".csv") return read_number_table(path);
   if (ending == ".safetensors") return read_named_tensor(path, tensor);
   for (const VecsKind& kind : vecs_kinds)

@@ -19,9 +19,6 @@ torch::Tensor read_array(const std::filesystem::path& path, const std::string& t
 /// The same, of the shape [N, D] with at least one vector of at least one dimension.
 torch::Tensor read_vectors(const std::filesystem::path& path, const std::string& tensor = "");
 
-/// A .npy file of real numbers or integers, little-endian, in C or Fortran order.
-torch::Tensor read_npy(const std::filesystem::path& path);
-
 /// Vectors one after the other, each behind its number of dimensions: float32 in .fvecs, bytes in
 /// .bvecs, int32 in .ivecs.
 torch::Tensor read_vecs(const std::filesystem::path& path);

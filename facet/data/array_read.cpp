@@ -1,10 +1,7 @@
 #include "facet/data/array_read.h"
 
-#include <charconv>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -15,6 +12,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/array_write.h"
 #include "facet/data/npy_format.h"
+#include "facet/data/npy_read.h"
 
 namespace facet {
 
@@ -44,95 +42,14 @@ struct Source {
   }
 };
 
-std::optional<torch::ScalarType> type_of(const std::string& descr) {
-  for (const auto type : {kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kFloat32, kFloat64})
-    if (numpy_type(type) == descr || "<" + numpy_type(type).substr(1) == descr) return type;
-  return std::nullopt;
-}
-
-struct NpyHeader {
-  std::string descr;
-  std::vector<int64_t> shape;
-  uint64_t count = 1;
-  uint64_t begin = 0;  ///< of the elements
-};
-
-NpyHeader read_npy_header(const Source& source, uint64_t begin) {
-  if (source.text(begin, 6) != "\x93NUMPY")
-    source.reading.fail("no mark of NumPy's format", "an array that NumPy wrote", kCut);
-  const bool wide = source.number(begin + 6, 1) >= 2;
-  const uint64_t length = source.number(begin + 8, wide ? 4 : 2);
-  const uint64_t start = begin + (wide ? 12 : 10);
-  if (length > 65536) source.reading.fail("a header that is too long", "a short one", kCut);
-  const std::string text = source.text(start, length);
-  static const std::regex form(
-      R"(\s*\{\s*'descr':\s*'([^']+)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9, ]*)\),?\s*\}\s*)");
-  std::smatch parts;
-  if (!std::regex_match(text, parts, form))
-    source.reading.fail("a header that cannot be read", "type, order and shape of a plain array",
-                        kCut);
-  if (parts[2] == "True") source.reading.fail("an array in Fortran's order", "one in C's order");
-  NpyHeader header{parts[1], {}, 1, start + length};
-  const std::string sides = parts[3];
-  static const std::regex number("[0-9]+");
-  for (std::sregex_iterator side(sides.begin(), sides.end(), number), end; side != end; ++side) {
-    int64_t value = -1;
-    const std::string digits = side->str();
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() ||
-        __builtin_mul_overflow(header.count, static_cast<uint64_t>(value), &header.count) ||
-        header.count > source.file->size())
-      source.reading.fail(fmt::format("a shape of ({})", sides), "one that fits into the file",
-                          kCut);
-    header.shape.push_back(value);
-  }
-  return header;
-}
-
-/// Elements as a tensor: a view of the file where they lie on their natural boundary.
-torch::Tensor tensor_of(const Source& source, const NpyHeader& header, torch::ScalarType type) {
-  const auto element = static_cast<uint64_t>(c10::elementSize(type));
-  source.require(header.begin, header.count * element);
-  const auto options = torch::TensorOptions().dtype(type);
-  torch::Tensor result = torch::empty({0}, options);
-  if (header.count == 0) return torch::empty(header.shape, options);
-  const std::byte* bytes = source.file->data() + header.begin;
-  if (reinterpret_cast<uintptr_t>(bytes) % element != 0) {
-    result = torch::empty(header.shape, options);
-    std::memcpy(result.data_ptr(), bytes, header.count * element);
-    return result;
-  }
-  const std::shared_ptr<MappedFile> file = source.file;
-  return torch::from_blob(
-      const_cast<std::byte*>(bytes), header.shape, [file](void*) {}, options);
-}
-
-TextColumn texts_of(const Source& source, const NpyHeader& header, uint64_t width) {
-  if (width > source.file->size()) source.require(header.begin, width);
-  source.require(header.begin, header.count * width * sizeof(uint32_t));
-  std::vector<uint32_t> points(width);
-  std::vector<std::string> texts;
-  for (uint64_t n = 0; n < header.count; ++n) {
-    const size_t bytes = width * sizeof(uint32_t);
-    std::memcpy(points.data(), source.file->data() + header.begin + n * bytes, bytes);
-    texts.push_back(utf8_of(points.data(), points.size()));
-  }
-  return TextColumn(texts);
-}
-
-void add_npy(const Source& source, uint64_t begin, const std::string& name, ArrayFile& result) {
-  const NpyHeader header = read_npy_header(source, begin);
-  if (const auto type = type_of(header.descr)) {
-    result.arrays[name] = tensor_of(source, header, *type);
-    return;
-  }
-  uint64_t width = 0;
-  const char* const end = header.descr.data() + header.descr.size();
-  if (!header.descr.starts_with("<U") ||
-      std::from_chars(header.descr.data() + 2, end, width).ptr != end)
-    source.reading.fail(fmt::format("an array '{}' of type '{}'", name, header.descr),
-                        "signed or 8-bit integers, floating-point numbers or texts");
-  result.texts[name] = texts_of(source, header, width);
+void add_npy(const Source& source, uint64_t begin, uint64_t size, const std::string& name,
+             ArrayFile& result) {
+  source.require(begin, size);
+  NpyContents contents = read_npy({source.file, begin, size}, source.reading);
+  if (contents.numbers.defined())
+    result.arrays[name] = contents.numbers;
+  else
+    result.texts[name] = std::move(contents.texts);
 }
 
 /// Where the zip file's table of contents is, and how many entries it has.
@@ -195,7 +112,7 @@ void read_npz(const Source& source, ArrayFile& result) {
     const uint64_t begin = entry.position + 30 + source.number(entry.position + 26, 2) +
                            source.number(entry.position + 28, 2);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    add_npy(source, begin, name, result);
+    add_npy(source, begin, entry.size, name, result);
     at += 46 + name_size + extra + source.number(at + 32, 2);
   }
   const auto metadata = result.texts.find("metadata");
@@ -223,7 +140,7 @@ ArrayFile read_arrays(const std::filesystem::path& path, const std::string& doin
   }
   const Source source{std::make_shared<MappedFile>(path, doing), reading};
   if (format == ArrayFormat::npy)
-    add_npy(source, 0, "", result);
+    add_npy(source, 0, source.file->size(), "", result);
   else
     read_npz(source, result);
   return result;

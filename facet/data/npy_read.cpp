@@ -1,19 +1,16 @@
-// NumPy's .npy format: a magic string, a version, a header that is a Python dictionary of three
-// entries, and the bytes of the array.
+#include "facet/data/npy_read.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "facet/core/error.h"
-#include "facet/core/file.h"
 #include "facet/core/torch.h"
-#include "facet/data/array_file.h"
+#include "facet/data/npy_format.h"
 
 namespace facet {
 
@@ -114,8 +111,7 @@ struct Framing {
   size_t data_begin;
 };
 
-Framing find_header(const MappedFile& file, const Attempt& reading) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+Framing find_header(std::string_view bytes, const Attempt& reading) {
   if (bytes.empty()) reading.fail("an empty file", "a .npy file");
   if (bytes.substr(0, magic.size()) != magic)
     reading.fail("other first bytes", "a .npy file", "was it saved by numpy.save?");
@@ -140,43 +136,80 @@ int64_t element_count(const NpyHeader& header, const Attempt& reading) {
   return count;
 }
 
+/// The byte count that the header asks for must be there.
+void require_size(int64_t size, int64_t expected, const Attempt& reading) {
+  if (size != expected)
+    reading.fail(fmt::format("{} bytes of numbers", size),
+                 fmt::format("{} by the header", expected),
+                 size < expected ? "was the file cut short?" : "is the file damaged?");
+}
+
+/// The width of a type such as "<U12"; -1 for others.
+int64_t text_width(const std::string& type, const Attempt& reading) {
+  if (!type.starts_with("<U")) return -1;
+  int64_t width = -1;
+  const char* const end = type.data() + type.size();
+  if (std::from_chars(type.data() + 2, end, width).ptr != end || width < 0 || width > 1 << 20)
+    reading.fail(fmt::format("texts of type '{}'", type), "texts of some characters",
+                 "is the file damaged?");
+  return width;
+}
+
+TextColumn texts_at(const std::byte* bytes, int64_t count, int64_t width) {
+  std::vector<uint32_t> points(static_cast<size_t>(width));
+  const size_t each = points.size() * sizeof(uint32_t);
+  std::vector<std::string> texts;
+  for (int64_t n = 0; n < count; ++n) {
+    if (each > 0) std::memcpy(points.data(), bytes + static_cast<size_t>(n) * each, each);
+    texts.push_back(utf8_of(points.data(), points.size()));
+  }
+  return TextColumn(texts);
+}
+
+/// Elements in the order of the file: a view of it where they lie on their natural boundary.
+torch::Tensor numbers_at(const NpyBytes& source, size_t begin, int64_t count,
+                         const std::vector<int64_t>& shape, const NpyType& type) {
+  const std::byte* const bytes = source.file->data() + begin;
+  if (count == 0) return torch::empty(shape, type.type);
+  if (type.copied) {
+    return (type.bytes == 2 ? widened<uint16_t, int32_t>(bytes, count, type.type)
+                            : widened<uint32_t, int64_t>(bytes, count, type.type))
+        .view(shape);
+  }
+  if (reinterpret_cast<uintptr_t>(bytes) % static_cast<uintptr_t>(type.bytes) != 0) {
+    const torch::Tensor copy = torch::empty(shape, type.type);
+    std::memcpy(copy.data_ptr(), bytes, static_cast<size_t>(count * type.bytes));
+    return copy;
+  }
+  return torch::from_blob(
+      const_cast<std::byte*>(bytes), shape, [file = source.file](void*) {},
+      torch::TensorOptions().dtype(type.type));
+}
+
 }  // namespace
 
-torch::Tensor read_npy(const std::filesystem::path& path) {
-  const Attempt reading{"reading a .npy file", path.string()};
-  const auto file = std::make_shared<MappedFile>(path, reading.doing);
-  const auto [text, begin] = find_header(*file, reading);
+NpyContents read_npy(const NpyBytes& source, const Attempt& reading) {
+  const auto* const start = reinterpret_cast<const char*>(source.file->data()) + source.begin;
+  const auto [text, header_end] = find_header({start, source.size}, reading);
   const NpyHeader header = parse_header(text, reading);
-  const NpyType& type = known_type(header.type, reading);
   const int64_t count = element_count(header, reading);
-  const auto size = static_cast<int64_t>(file->size() - begin);
-  if (size != count * type.bytes)
-    reading.fail(fmt::format("{} bytes of numbers", size),
-                 fmt::format("{} by the header", count * type.bytes),
-                 size < count * type.bytes ? "was the file cut short?" : "is the file damaged?");
-  const std::byte* const bytes = file->data() + begin;
-  std::vector<int64_t> shape = header.shape;
-  if (header.fortran_order) std::reverse(shape.begin(), shape.end());
-  torch::Tensor array;
-  if (count == 0) {
-    array = torch::empty(shape, type.type);
-  } else if (type.copied) {
-    array = type.bytes == 2 ? widened<uint16_t, int32_t>(bytes, count, type.type)
-                            : widened<uint32_t, int64_t>(bytes, count, type.type);
-    array = array.view(shape);
-  } else if (reinterpret_cast<uintptr_t>(bytes) % static_cast<uintptr_t>(type.bytes) != 0) {
-    array = torch::empty(shape, type.type);
-    std::memcpy(array.data_ptr(), bytes, static_cast<size_t>(size));
-  } else {
-    array = torch::from_blob(
-        const_cast<std::byte*>(bytes), shape, [file](void*) {},
-        torch::TensorOptions().dtype(type.type));
+  const auto size = static_cast<int64_t>(source.size - header_end);
+  const size_t begin = source.begin + header_end;
+  if (const int64_t width = text_width(header.type, reading); width >= 0) {
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, 4 * width, &bytes)) bytes = -1;
+    require_size(size, bytes, reading);
+    return {{}, texts_at(source.file->data() + begin, count, width)};
   }
-  if (!header.fortran_order) return array;
+  const NpyType& type = known_type(header.type, reading);
+  require_size(size, count * type.bytes, reading);
+  std::vector<int64_t> shape = header.shape;
+  if (!header.fortran_order) return {numbers_at(source, begin, count, shape, type), {}};
   // The same bytes with the dimensions in reverse order.
+  std::reverse(shape.begin(), shape.end());
   std::vector<int64_t> reversed;
-  for (int64_t d = array.dim(); d-- > 0;) reversed.push_back(d);
-  return array.permute(reversed);
+  for (auto d = static_cast<int64_t>(shape.size()); d-- > 0;) reversed.push_back(d);
+  return {numbers_at(source, begin, count, shape, type).permute(reversed), {}};
 }
 
 }  // namespace facet

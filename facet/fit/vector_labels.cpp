@@ -56,7 +56,7 @@ torch::Tensor index_values(const std::vector<std::string>& cells, Property& prop
 /// A .npy of integers with one row per vector, int64 [N, P].
 torch::Tensor read_integers(const std::filesystem::path& path, int64_t vectors,
                             const Attempt& reading) {
-  torch::Tensor array = read_npy(path);
+  torch::Tensor array = read_array(path);
   if (array.is_floating_point())
     reading.fail("real numbers", "integers", "labels.astype('int64') converts them in NumPy");
   if (array.dim() == 1) array = array.unsqueeze(1);
