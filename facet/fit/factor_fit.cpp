@@ -1,5 +1,7 @@
 #include "facet/fit/factor_fit.h"
 
+#include <algorithm>
+
 #include "facet/core/torch.h"
 #include "facet/prior/data_pass.h"
 #include "facet/prior/evidence.h"
@@ -58,7 +60,9 @@ int64_t FactorFit::living() const {
   return (posterior_.counts - hyperprior_.count).gt(1.0).sum().item<int64_t>();
 }
 
-FactorData FactorFit::sample() const { return data_.random_part(options_.kmeans_vectors); }
+FactorData FactorFit::sample() const {
+  return data_.random_part(std::max(options_.kmeans_vectors, 10 * factor_.components));
+}
 
 void FactorFit::place(const torch::Tensor& start) {
   torch::NoGradGuard no_gradient;

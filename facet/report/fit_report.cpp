@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/core/shell.h"
 #include "facet/core/torch.h"
@@ -14,7 +16,6 @@
 #include "facet/fit/fit_evaluation.h"
 #include "facet/fit/fit_options.h"
 #include "facet/report/chart.h"
-#include "facet/report/curves.h"
 #include "facet/report/fit_views.h"
 #include "facet/report/html.h"
 #include "facet/report/page_style.h"
@@ -39,6 +40,21 @@ struct FitReport {
   std::vector<std::vector<Scatter>> views;  ///< by factor
 };
 
+/// The lines of metrics.jsonl that have an iteration and a bound. None are fine: a run may have
+/// lost the file, and the rest of the page stands.
+std::vector<Json> read_records(const std::filesystem::path& path) {
+  std::vector<Json> records;
+  if (!std::filesystem::exists(path)) return records;
+  std::istringstream lines(read_text(path, "reading metrics"));
+  std::string line;
+  while (std::getline(lines, line)) {
+    Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object() && record.contains("iteration") && record.contains("bound"))
+      records.push_back(std::move(record));
+  }
+  return records;
+}
+
 Chart curve(const std::vector<Json>& records, const char* title, const char* key, bool from_zero) {
   Chart chart;
   chart.title = title;
@@ -46,7 +62,7 @@ Chart curve(const std::vector<Json>& records, const char* title, const char* key
   chart.x_title = "iteration";
   ChartLine line{title, {}};
   for (const Json& record : records)
-    if (record.contains(key) && record.contains("iteration"))
+    if (record.contains(key))
       line.points.push_back({record["iteration"].get<double>(), record[key].get<double>()});
   chart.lines.push_back(std::move(line));
   return chart;
@@ -211,7 +227,7 @@ std::string fit_report(const std::filesystem::path& run, const FitReportRequest&
                    fmt::format("facet fit --config {}/config.json --out AGAIN",
                                shell_quoted(request.command_path)),
                    read_saved_fit_config(folder.config()),
-                   read_training_log(folder.metrics(), {}).records,
+                   read_records(folder.metrics()),
                    read_mixture(folder.model()),
                    {},
                    {}};

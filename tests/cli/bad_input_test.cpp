@@ -139,7 +139,8 @@ TEST_F(BadInput, VectorsThatCannotBeFitted) {
   put("v.csv", "1,2\n3,4\n5,7\n");
   fit("nowhere.npy", {"nowhere.npy"});
   fit("config.json", {"config.json", "the ending '.json'"});
-  fit("v.csv", {"3 vectors", "at least 4"}, {"--components", "4"});
+  expect_refusal({"fit", "v.csv", "--out", "new", "--components", "4"},
+                 {"3 vectors", "at least 4"});
   fit("v.csv", {"2 columns", "expected 3"}, {"--factors", "a:3:2"});
   fit("v.csv", {"'a:x'", "NAME:DIMENSIONS"}, {"--factors", "a:x"});
   fit("v.csv", {"option 'fit.method'"}, {"--set", "fit.method=guess"});
