@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t most_views = 3;
 /// More rows would bury the largest components.
-constexpr size_t most_components = 40;
+constexpr size_t most_components = 20;
 
 /// All that the page says.
 struct FitReport {
@@ -155,10 +155,12 @@ class FitPage {
   void views() {
     const auto section = html_.open("section", {{"id", "views"}});
     html_.element("h2", "Views");
-    html_.element("p",
-                  "Vectors on their principal axes, in standard units. A point has the colour of "
-                  "its most probable component; an ellipse is at two standard deviations.",
-                  {{"class", "caption"}});
+    html_.element(
+        "p",
+        "Vectors on their principal axes, in standard units. A point has the colour of "
+        "its most probable component; ellipses are the largest components, at two standard "
+        "deviations.",
+        {{"class", "caption"}});
     const auto charts = html_.open("div", {{"class", "charts"}});
     for (size_t i = 0; i < report_.views.size(); ++i) {
       if (report_.views[i].empty())
@@ -188,15 +190,17 @@ class FitPage {
                   shown < order.size() ? fmt::format("Its {} largest components.", shown)
                                        : std::string("Its components."),
                   {{"class", "caption"}});
-    const auto table = html_.open("table");
+    const auto table = html_.open("table", {{"class", "table"}});
     {
+      const auto head = html_.open("thead");
       const auto row = html_.open("tr");
       for (const char* name : {"component", "vectors", "weight"}) html_.element("th", name);
     }
+    const auto rows = html_.open("tbody");
     for (size_t place = 0; place < shown; ++place) {
       const int64_t k = order[place];
       const auto row = html_.open("tr");
-      html_.element("td", factor.component_name(k));
+      html_.element("th", factor.component_name(k));
       html_.element("td", decimal(held[k].item<double>(), 1));
       html_.element("td", percent(weights[k].item<double>()));
     }

@@ -14,7 +14,8 @@ namespace facet {
 
 namespace {
 
-constexpr double kSide = 320, kLeft = 42, kBelow = 34, kMargin = 8;  // CSS pixels
+constexpr double kSide = 320, kLeft = 30, kBelow = 34, kMargin = 20;  // CSS pixels
+constexpr double kDot = 1.4;
 constexpr int kCorners = 48;
 constexpr double kDeviations = 2;
 
@@ -43,7 +44,7 @@ class ScatterDrawing {
     axes();
     canvas_.begin_clip({kLeft, kMargin, kSide, kSide});
     for (const ScatterPoint& point : scatter_.points)
-      canvas_.circle(at(point.x, point.y), 1.1, {Part::dot, point.group, 0});
+      canvas_.circle(at(point.x, point.y), kDot, {Part::dot, point.group, 0});
     for (const ScatterEllipse& ellipse : scatter_.ellipses) draw(ellipse);
     canvas_.end_clip();
     return canvas_.markup();
@@ -79,7 +80,7 @@ class ScatterDrawing {
     }
     canvas_.text({kLeft + kSide / 2, kMargin + kSide + 29}, Anchor::middle, scatter_.x_title,
                  Part::label);
-    canvas_.text({2, kMargin - 1}, Anchor::start, scatter_.y_title, Part::label);
+    canvas_.text({2, kMargin - 9}, Anchor::start, scatter_.y_title, Part::label);
   }
 
   static double step(const std::vector<double>& ticks) {
@@ -112,9 +113,9 @@ std::string scatter_svg(const Scatter& scatter) {
       fmt::format("{} points and {} ellipses over {} and {}", scatter.points.size(),
                   scatter.ellipses.size(), scatter.x_title, scatter.y_title);
   return fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 -6 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">"
+      "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">"
       "<title>{}</title><desc>{}</desc>{}</svg>\n",
-      kLeft + kSide + kMargin, kMargin + kSide + kBelow + 6, escape_html(scatter.title),
+      kLeft + kSide + 4, kMargin + kSide + kBelow, escape_html(scatter.title),
       escape_html(scatter.title), escape_html(what), ScatterDrawing(scatter).markup());
 }
 

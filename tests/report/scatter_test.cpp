@@ -61,5 +61,21 @@ TEST(FitViews, ShowLivingComponentsOnTheWidestAxes) {
   EXPECT_NE(views[0].x_title.find("67 %"), std::string::npos) << views[0].x_title;
 }
 
+TEST(FitViews, MissNoClusterOfVectorsThatComeInTurns) {
+  const torch::Tensor cluster = torch::arange(3500).remainder(7);
+  const torch::Tensor vectors =
+      20.0 * normal64(Key(2), {7, 2}).index_select(0, cluster) + 0.1 * normal64(Key(3), {3500, 2});
+  FitConfig config;
+  FactorOptions factor;
+  factor.name = "all";
+  factor.components = 7;
+  factor.dimensions = 2;
+  config.factors = {factor};
+  const auto views = factor_views(fit_mixture(config, {vectors}).mixture, 0, vectors, 1);
+  std::vector<size_t> seen(7, 0);
+  for (const ScatterPoint& point : views[0].points) ++seen[point.group];
+  for (const size_t count : seen) EXPECT_GT(count, 100u);
+}
+
 }  // namespace
 }  // namespace facet
