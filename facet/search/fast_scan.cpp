@@ -70,7 +70,8 @@ void Shortlist::shrink() {
   if (found_.size() <= count_) return;
   std::nth_element(found_.begin(), found_.begin() + static_cast<long>(count_) - 1, found_.end());
   found_.resize(count_);
-  limit_ = found_.back().first;
+  // Rows ascend: a later one with the same sum as the last would only be dropped again.
+  limit_ = static_cast<uint16_t>(std::max(1, int{found_.back().first}) - 1);
 }
 
 std::vector<std::pair<uint16_t, int64_t>> Shortlist::take() {

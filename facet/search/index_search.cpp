@@ -49,12 +49,13 @@ class Search {
       : index_(index), query_(query), latent_(query.latent.to(kFloat32)) {
     const LatentQuantizer& quantizer = index.quantizer;
     // Blocks of factors that do not count are taken out of the comparison by weights of zero.
-    weights_ = torch::zeros_like(latent_);
+    weights_ = query.factors.empty() ? torch::ones_like(latent_) : torch::zeros_like(latent_);
     counts_.assign(static_cast<size_t>(quantizer.stored_parts()), false);
     for (int64_t m = 0; m < quantizer.parts(); ++m) {
       const auto at = static_cast<size_t>(m);
       if (!used(quantizer.factors[at])) continue;
       counts_[at] = true;
+      if (query.factors.empty()) continue;
       const torch::Tensor axes = quantizer.rotation.narrow(
           1, quantizer.begins[at], quantizer.begins[at + 1] - quantizer.begins[at]);
       weights_.masked_fill_(axes.ne(0).any(1), 1.0);

@@ -128,12 +128,14 @@ torch::Tensor LatentQuantizer::tables(const torch::Tensor& latent) const {
   torch::NoGradGuard no_gradient;
   const torch::Tensor rotated = (latent.to(kFloat32) - mean).matmul(rotation);
   const torch::Tensor squares = (centres - rotated).square();  // [16, Z]
-  torch::Tensor result = torch::zeros({stored_parts(), kCentres}, kFloat32);
+  torch::Tensor part_of_axis = torch::empty({mean.size(0)}, kInt64);
   for (int64_t m = 0; m < parts(); ++m) {
     const auto at = static_cast<size_t>(m);
-    result[m].copy_(squares.narrow(1, begins[at], begins[at + 1] - begins[at]).sum(1));
+    std::fill(part_of_axis.data_ptr<int64_t>() + begins[at],
+              part_of_axis.data_ptr<int64_t>() + begins[at + 1], m);
   }
-  return result;
+  return torch::zeros({stored_parts(), kCentres}, kFloat32)
+      .index_add_(0, part_of_axis, squares.t().contiguous());
 }
 
 void LatentQuantizer::store(TensorFile& file) const {
