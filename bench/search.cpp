@@ -45,10 +45,10 @@ facet::SearchIndex make_index(const torch::Tensor& vectors, int64_t bytes) {
   facet::FactorOptions factor;
   factor.dimensions = vectors.size(1);
   const int64_t count = vectors.size(0), fitted = std::min(count, kFitted);
-  const torch::Tensor rows = torch::arange(fitted, facet::kInt64) * count / fitted;
+  const torch::Tensor rows = (torch::arange(fitted, facet::kInt64) * count).floor_divide(fitted);
   facet::SearchIndex index;
-  index.quantizer = facet::fit_quantizer(
-      facet::Key(1), vectors.index_select(0, rows.to(facet::kInt64)), {factor}, 2 * bytes);
+  index.quantizer =
+      facet::fit_quantizer(facet::Key(1), vectors.index_select(0, rows), {factor}, 2 * bytes);
   facet::IndexSegment segment;
   segment.images = count;
   segment.latents = vectors.to(facet::kFloat16);

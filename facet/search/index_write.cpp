@@ -74,8 +74,8 @@ bool write_images(const fs::path& path, const Vae& model, const IndexSource& sou
 /// Rows spread over all, float32 [n, Z].
 torch::Tensor spread_rows(const torch::Tensor& latents) {
   const int64_t count = latents.size(0), taken = std::min(count, kFittedImages);
-  const torch::Tensor rows = torch::arange(taken, kInt64) * count / taken;
-  return latents.index_select(0, rows.to(kInt64)).to(kFloat32);
+  const torch::Tensor rows = (torch::arange(taken, kInt64) * count).floor_divide(taken);
+  return latents.index_select(0, rows).to(kFloat32);
 }
 
 /// The 4-bit numbers of all latent vectors of a segment.
