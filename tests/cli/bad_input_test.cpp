@@ -308,7 +308,7 @@ TEST_F(BadInput, CodesThatCannotBe) {
   put("codes.csv", "image,code\n0,zz\n");
   expect_refusal(decode("codes.csv"), {"'zz'", "hexadecimal"});
   put("codes.npy", "no array");
-  expect_refusal(decode("codes.npy"), {"codes.npy", "NumPy"});
+  expect_refusal(decode("codes.npy"), {"codes.npy", "numpy.save"});
   expect_refusal({"decode", "run", "--out", "new.png"}, {"no codes"});
   expect_refusal({"decode", "run", "--code", "frist=1", "--out", "new.png"},
                  {"'frist'", "did you mean 'first'"});
