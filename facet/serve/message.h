@@ -24,8 +24,8 @@ inline constexpr int kMostJpegScans = 32;                  ///< of an uploaded i
 inline constexpr int kDeepestJson = 12;                    ///< levels of nesting
 inline constexpr double kLargestLatent = 1000;             ///< of |z|
 inline constexpr int64_t kLargestSeed = 9007199254740991;  ///< exact in JavaScript
-inline constexpr int64_t kMostRecords = 1000;         ///< of metrics in an answer
-inline constexpr int64_t kMostRecordBytes = 4 << 20;  ///< of them together
+inline constexpr int64_t kMostRecords = 1000;              ///< of metrics in an answer
+inline constexpr int64_t kMostRecordBytes = 4 << 20;       ///< of them together
 
 /// A request that is answered with an error.
 struct ApiError : std::runtime_error {

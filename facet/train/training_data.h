@@ -30,7 +30,7 @@ struct TrainingLabels {
   std::vector<torch::Tensor> value_weights;
   /// Separate batches of labelled images, if the config asks for them.
   std::optional<Batches> labelled_batches;
-  torch::Tensor labelled;  ///< the labels of those images, in the form of of_factors
+  torch::Tensor labelled;              ///< the labels of those images, in the form of of_factors
   std::optional<PseudoLabels> pseudo;  ///< if the config asks for them
 
   bool any_known() const;

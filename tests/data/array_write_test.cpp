@@ -1,4 +1,6 @@
 // Arrays written row by row and read back, by us and by NumPy itself.
+#include "facet/data/array_write.h"
+
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -6,7 +8,6 @@
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
 #include "facet/data/array_read.h"
-#include "facet/data/array_write.h"
 #include "facet/data/npy_format.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
