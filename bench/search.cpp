@@ -133,8 +133,8 @@ Json measure_recall(const torch::Tensor& base, const torch::Tensor& queries) {
         recall(nearest, [&](int64_t q) { return whole_search(index, queries[q], 100, false); }));
     for (const std::string& name : {fmt::format("PQ{}", bytes), fmt::format("PQ{}x4fs", 2 * bytes),
                                     fmt::format("OPQ{0}_64,PQ{0}", bytes)}) {
-      const auto peer =
-          make_faiss_peer(name, base.size(1), base.data_ptr<float>(), kFitted, base.size(0));
+      const auto peer = make_faiss_peer(name, base.size(1), base.data_ptr<float>(),
+                                        std::min(kFitted, base.size(0)), base.size(0));
       if (!peer) continue;
       add("faiss " + name, static_cast<double>(bytes), recall(nearest, [&](int64_t q) {
             return peer->search(queries[q].data_ptr<float>(), 100);
@@ -168,16 +168,16 @@ Json measure_speed(const torch::Tensor& base, const torch::Tensor& queries, int6
           median_milliseconds(5, [&](int64_t q) { whole_search(index, queries[q], 20, true); }));
     for (const std::string& name :
          {fmt::format("PQ{}", bytes), fmt::format("PQ{}x4fs", 2 * bytes)}) {
-      const auto peer =
-          make_faiss_peer(name, base.size(1), vectors.data_ptr<float>(), kFitted, count);
+      const auto peer = make_faiss_peer(name, base.size(1), vectors.data_ptr<float>(),
+                                        std::min(kFitted, count), count);
       if (!peer) continue;
       add("faiss " + name, static_cast<double>(bytes), median_milliseconds(timed, [&](int64_t q) {
             peer->search(queries[q].data_ptr<float>(), 100);
           }));
     }
   }
-  const auto flat =
-      make_faiss_peer("Flat", base.size(1), vectors.data_ptr<float>(), kFitted, count);
+  const auto flat = make_faiss_peer("Flat", base.size(1), vectors.data_ptr<float>(),
+                                    std::min(kFitted, count), count);
   if (flat)
     add("faiss Flat (exact)", 4.0 * static_cast<double>(vectors.size(1)),
         median_milliseconds(5, [&](int64_t q) { flat->search(queries[q].data_ptr<float>(), 20); }));
