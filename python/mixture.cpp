@@ -1,6 +1,5 @@
 // The core of facet.FactorialMixture: mixtures of vectors, fitted without Python's lock.
 #include <fstream>
-#include <mutex>
 #include <pybind11/stl.h>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "facet/core/torch.h"
 #include "facet/fit/fit_mixture.h"
 #include "interruption.h"
+#include "turns.h"
 
 namespace facet::python {
 
@@ -59,7 +59,7 @@ class Mixture {
 
   void partial_fit(const py::object& batch, const py::object& labels, int64_t vectors, double rho) {
     const torch::Tensor rows = to_tensor(batch, "X"), known = labels_from(labels);
-    alone([&] {
+    turns_.take([&] {
       require_vectors(fit_.mixture, rows, "X");
       facet::partial_fit(fit_.mixture, rows, known, vectors, rho);
     });
@@ -68,7 +68,7 @@ class Mixture {
   py::dict predict(const py::object& vectors) {
     const torch::Tensor rows = to_tensor(vectors, "X");
     Prediction found;
-    alone([&] {
+    turns_.take([&] {
       require_vectors(fit_.mixture, rows, "X");
       found = facet::predict(fit_.mixture, rows);
     });
@@ -81,7 +81,7 @@ class Mixture {
   py::list probabilities(const py::object& vectors) {
     const torch::Tensor rows = to_tensor(vectors, "X");
     std::vector<torch::Tensor> all;
-    alone([&] {
+    turns_.take([&] {
       require_vectors(fit_.mixture, rows, "X");
       for (size_t i = 0; i < fit_.mixture.mixture.size(); ++i)
         all.push_back(predict_probabilities(fit_.mixture, i, rows));
@@ -93,7 +93,7 @@ class Mixture {
 
   py::tuple sample(int64_t count, uint64_t seed) {
     torch::Tensor z, components;
-    alone([&] {
+    turns_.take([&] {
       z = sample_vectors(Key(seed), fit_.mixture, count);
       components = facet::predict(fit_.mixture, z).components;
     });
@@ -103,7 +103,7 @@ class Mixture {
   double bound(const py::object& vectors) {
     const torch::Tensor rows = to_tensor(vectors, "X");
     double result = 0;
-    alone([&] {
+    turns_.take([&] {
       require_vectors(fit_.mixture, rows, "X");
       result = vector_bound(fit_.mixture, rows);
     });
@@ -151,16 +151,8 @@ class Mixture {
   }
 
  private:
-  template <typename Work>
-  void alone(const Work& work) {
-    const py::gil_scoped_release release;
-    const std::lock_guard lock(mutex_);
-    const torch::NoGradGuard no_gradient;
-    work();
-  }
-
   FitResult fit_;
-  std::mutex mutex_;
+  Turns turns_;
 };
 
 }  // namespace

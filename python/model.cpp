@@ -1,6 +1,5 @@
 // facet.Model: a trained model whose calls take and return arrays. Pixels are U8 [N, C, H, W] here;
 // the Python side has images as people hold them.
-#include <mutex>
 #include <optional>
 #include <pybind11/stl.h>
 
@@ -18,6 +17,7 @@
 #include "facet/prior/sampling.h"
 #include "facet/report/input_images.h"
 #include "facet/report/run_evaluation.h"
+#include "turns.h"
 
 namespace facet::python {
 
@@ -61,7 +61,7 @@ class Model {
     const torch::Tensor images = to_tensor(pixels, "images");
     Encoding encoding;
     std::vector<torch::Tensor> probabilities;
-    alone([&] {
+    turns_.take([&] {
       encoding = encode_pixels(*run_.model, images);
       const FactorialMixture& prior = run_.model->prior;
       const auto blocks = prior.split(encoding.mean, encoding.variance());
@@ -81,7 +81,7 @@ class Model {
     const torch::Tensor z = to_tensor(latents, "latent vectors");
     require_latents(z);
     torch::Tensor pixels;
-    alone([&] {
+    turns_.take([&] {
       const torch::Tensor own = z.to(run_.model->device());
       pixels = seed ? decode_samples(*run_.model, own, Key(*seed).fold("pixels"))
                     : decode_means(*run_.model, own);
@@ -92,7 +92,7 @@ class Model {
   py::tuple sample(int64_t count, const std::vector<std::string>& settings, uint64_t seed) {
     const std::vector<int64_t> fixed = parse_fixed(run_.model->prior, settings);
     LatentSample draw;
-    alone(
+    turns_.take(
         [&] { draw = sample_latents(Key(seed).fold("samples"), run_.model->prior, count, fixed); });
     return py::make_tuple(to_array(draw.z), to_array(draw.components));
   }
@@ -102,7 +102,7 @@ class Model {
     const torch::Tensor images = to_tensor(pixels, "images");
     const std::vector<int64_t> changes = parse_fixed(run_.model->prior, settings);
     torch::Tensor z;
-    alone([&] {
+    turns_.take([&] {
       z = facet::edit(run_.model->prior, encode_pixels(*run_.model, images), changes, keep_offset);
     });
     return to_array(z);
@@ -111,7 +111,7 @@ class Model {
   py::array score(const py::object& pixels, uint64_t seed) {
     const torch::Tensor images = to_tensor(pixels, "images");
     std::vector<torch::Tensor> bounds;
-    alone([&] {
+    turns_.take([&] {
       Vae& model = *run_.model;
       for (const torch::Tensor& batch : images.split(model.images_at_once(most_images)))
         bounds.push_back(bound_terms(model,
@@ -124,7 +124,7 @@ class Model {
 
   py::array read(const std::vector<std::string>& names, bool resize) {
     torch::Tensor pixels;
-    alone([&] { pixels = InputImages(run_, resize).read(names); });
+    turns_.take([&] { pixels = InputImages(run_, resize).read(names); });
     return to_array(pixels);
   }
 
@@ -134,7 +134,7 @@ class Model {
     request.pack = pack;
     request.evaluation.samples = samples;
     std::string json;
-    alone([&] { json = to_json(evaluate_run(run_, request).evaluation).dump(); });
+    turns_.take([&] { json = to_json(evaluate_run(run_, request).evaluation).dump(); });
     return json;
   }
 
@@ -147,17 +147,8 @@ class Model {
                  .expected = fmt::format("floating-point numbers of shape [N, {}]", wanted)});
   }
 
-  /// Works without Python's lock, so that its other threads go on.
-  template <typename Work>
-  void alone(const Work& work) {
-    const py::gil_scoped_release release;
-    const std::lock_guard lock(mutex_);
-    const torch::NoGradGuard no_gradient;
-    work();
-  }
-
   LoadedRun run_;
-  std::mutex mutex_;
+  Turns turns_;
 };
 
 }  // namespace
