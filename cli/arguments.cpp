@@ -108,7 +108,7 @@ Option Option::separated_by(char separator) const {
 bool Option::given() const { return option_->count() > 0; }
 
 Command Command::command(const std::string& name, const std::string& help) const {
-  return Command(app_->add_subcommand(name, help));
+  return Command(app_->add_subcommand(name, help)->group(heading_));
 }
 
 void Command::require_command() const { app_->require_subcommand(1); }

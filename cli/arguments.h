@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -61,8 +62,11 @@ struct CommandText {
 /// A command, or the program with its commands; a handle.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  explicit Command(CLI::App* app, std::string heading = "Commands")
+      : app_(app), heading_(std::move(heading)) {}
 
+  /// The same command; --help lists those that are added below it under a heading.
+  Command under(const std::string& heading) const { return Command(app_, heading); }
   /// A command below this one.
   Command command(const std::string& name, const std::string& help) const;
   /// One of the commands below must be named.
@@ -95,6 +99,7 @@ class Command {
 
  private:
   CLI::App* app_;
+  std::string heading_;
 };
 
 /// The whole program.
