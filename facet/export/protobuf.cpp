@@ -11,7 +11,7 @@ uint64_t tag(int field, WireType type) { return static_cast<uint64_t>(field) << 
 }  // namespace
 
 void ProtobufMessage::varint(uint64_t value) {
-  for (; value >= 0x80; value >>= 7) data_ += static_cast<char>(value & 0x7f | 0x80);
+  for (; value >= 0x80; value >>= 7) data_ += static_cast<char>((value & 0x7f) | 0x80);
   data_ += static_cast<char>(value);
 }
 
