@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sys/resource.h>
 
+#include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/core/process.h"
 #include "facet/core/torch.h"
@@ -46,14 +47,12 @@ int main(int argc, char** argv) {
   facet::Config config;
   config.model.network.preset = "paper28";
   config.train.initialise.images = 2000;
-  char folder[] = "/tmp/facet-bench-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return 1;
-  facet::Trainer trainer(config, random_pack(50000), {folder}, torch::kCPU, false, {});
+  const facet::ScratchFolder folder("facet-bench");
+  facet::Trainer trainer(config, random_pack(50000), {folder.path()}, torch::kCPU, false, {});
   const double pretrain = median_milliseconds(steps, [&] { trainer.pretrain_step(); });
   trainer.place_components();
   const double initialise = median_milliseconds(steps, [&] { trainer.initialise_step(); });
   const double joint = median_milliseconds(steps, [&] { trainer.joint_step(); });
-  std::filesystem::remove_all(folder);
 
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

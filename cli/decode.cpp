@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/code_display.h"
 #include "cli/command.h"
-#include "cli/import_display.h"
-#include "cli/interruption.h"
 #include "cli/picture_options.h"
 #include "facet/core/error.h"
-#include "facet/report/run_codes.h"
 
 namespace facet {
 
@@ -21,10 +19,7 @@ struct DecodeArguments {
 
 void run_folder(const DecodeArguments& arguments) {
   ImportProgress progress;
-  catch_interruption();
-  CodeEvents events;
-  events.progress = [&](int64_t done, int64_t images) { progress.report(done, images); };
-  events.stop = interrupted;
+  const CodeEvents events = shown_on(progress);
   const int64_t written = decode_folder(load_run(arguments.run, arguments.device),
                                         arguments.request, arguments.output, events);
   progress.finish();

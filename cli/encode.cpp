@@ -2,10 +2,8 @@
 // latent vectors behind it, as a table or as arrays.
 #include <fmt/format.h>
 
+#include "cli/code_display.h"
 #include "cli/command.h"
-#include "cli/import_display.h"
-#include "cli/interruption.h"
-#include "facet/report/run_codes.h"
 
 namespace facet {
 
@@ -18,11 +16,7 @@ struct EncodeArguments {
 
 void run_encode(const EncodeArguments& arguments) {
   ImportProgress progress;
-  catch_interruption();
-  CodeEvents events;
-  events.progress = [&](int64_t done, int64_t images) { progress.report(done, images); };
-  events.stop = interrupted;
-  events.notice = [](const std::string& sentence) { fmt::print("note: {}\n", sentence); };
+  const CodeEvents events = shown_on(progress);
   const EncodeSummary summary =
       encode_images(load_run(arguments.run, arguments.device), arguments.request, events);
   progress.finish();

@@ -2,9 +2,8 @@
 // images to one.
 #include <fmt/format.h>
 
+#include "cli/code_display.h"
 #include "cli/command.h"
-#include "cli/import_display.h"
-#include "cli/interruption.h"
 #include "facet/core/error.h"
 #include "facet/report/run_search.h"
 
@@ -26,11 +25,7 @@ void run_index(IndexArguments& arguments) {
   request.append = arguments.output.empty();
   request.index = request.append ? arguments.append : arguments.output;
   ImportProgress progress;
-  catch_interruption();
-  CodeEvents events;
-  events.progress = [&](int64_t done, int64_t images) { progress.report(done, images); };
-  events.stop = interrupted;
-  events.notice = [](const std::string& sentence) { fmt::print("note: {}\n", sentence); };
+  const CodeEvents events = shown_on(progress);
   const IndexSummary summary =
       index_images(load_run(request.run, arguments.device), request, events);
   progress.finish();
