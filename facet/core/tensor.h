@@ -27,4 +27,8 @@ inline constexpr auto kFloat64 = at::kDouble;
 /// Tensors with their names, in order.
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
+/// All elements in order, on any device and of any type.
+std::vector<double> to_doubles(const torch::Tensor& values);
+std::vector<int64_t> to_integers(const torch::Tensor& values);
+
 }  // namespace facet

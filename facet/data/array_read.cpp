@@ -74,12 +74,12 @@ Central find_central(const Source& source) {
 }
 
 /// The numbers of a central entry that may stand in its 64-bit extra field.
-struct Entry {
+struct ArchiveEntry {
   uint64_t size = 0, position = 0;
 };
 
-Entry entry_of(const Source& source, uint64_t at, uint64_t extra, uint64_t extra_size) {
-  Entry entry{source.number(at + 24, 4), source.number(at + 42, 4)};
+ArchiveEntry entry_of(const Source& source, uint64_t at, uint64_t extra, uint64_t extra_size) {
+  ArchiveEntry entry{source.number(at + 24, 4), source.number(at + 42, 4)};
   for (uint64_t i = 0; i + 4 <= extra_size;) {
     const uint64_t length = source.number(extra + i + 2, 2);
     if (source.number(extra + i, 2) == 1) {
@@ -107,7 +107,7 @@ void read_npz(const Source& source, ArrayFile& result) {
     if (source.number(at + 10, 2) != 0)
       source.reading.fail(fmt::format("'{}' compressed", name), "arrays without compression",
                           "numpy.savez writes them, numpy.savez_compressed does not");
-    const Entry entry = entry_of(source, at, at + 46 + name_size, extra);
+    const ArchiveEntry entry = entry_of(source, at, at + 46 + name_size, extra);
     source.require(entry.position, 30);
     const uint64_t begin = entry.position + 30 + source.number(entry.position + 26, 2) +
                            source.number(entry.position + 28, 2);

@@ -14,7 +14,7 @@
 namespace facet {
 namespace {
 
-constexpr const char* kDoing = "reading a CSV table";
+constexpr const char* kReadingCsv = "reading a CSV table";
 constexpr std::string_view kSeparators = ",;\t";
 
 /// The separator that occurs most often in the header, outside quotes; the comma if there is none.
@@ -66,7 +66,7 @@ class Parser {
   }
 
   [[noreturn]] void fail(std::string found, std::string expected, std::string cause = "") const {
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingCsv,
                  .object = path_,
                  .found = std::move(found),
                  .expected = std::move(expected),
@@ -160,7 +160,8 @@ std::string separator_name(char separator) {
 }
 
 Table read_csv(const std::filesystem::path& path) {
-  const DecodedText decoded = to_utf8(read_maybe_gzip(path, kDoing), {kDoing, path.string()});
+  const DecodedText decoded =
+      to_utf8(read_maybe_gzip(path, kReadingCsv), {kReadingCsv, path.string()});
   const std::string_view text = decoded.text;
   Parser parser(text, path.string());
   if (parser.at_end()) parser.fail("an empty file", "a first line that names the columns");

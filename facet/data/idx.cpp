@@ -11,7 +11,7 @@
 namespace facet {
 namespace {
 
-constexpr const char* kDoing = "reading an idx file";
+constexpr const char* kReadingIdx = "reading an idx file";
 constexpr size_t kMagicBytes = 4;
 constexpr size_t kBytesPerSize = 4;
 constexpr int kUnsignedBytes = 0x08;
@@ -30,27 +30,27 @@ int64_t big_endian_size(const std::string& bytes, size_t position) {
 /// The number of dimensions, from the first four bytes: 0, 0, type of the values, dimensions.
 size_t read_magic(const std::string& bytes, const std::string& path) {
   if (bytes.size() < kMagicBytes)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path,
                  .found = fmt::format("{} bytes", bytes.size()),
                  .expected = "a header of at least 8",
                  .cause = "was the download cut short?"});
   if (bytes[0] != 0 || bytes[1] != 0)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path,
                  .found = fmt::format("a file that opens with bytes {:#04x} {:#04x}",
                                       byte_at(bytes, 0), byte_at(bytes, 1)),
                  .expected = "two zero bytes",
                  .cause = "is this an idx file at all?"});
   if (byte_at(bytes, 2) != kUnsignedBytes)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path,
                  .found = fmt::format("values of type {:#04x}", byte_at(bytes, 2)),
                  .expected = fmt::format("type {:#04x}, unsigned bytes", kUnsignedBytes),
                  .cause = "only 8-bit images and labels can be read"});
   const int dimensions = byte_at(bytes, 3);
   if (dimensions < 1 || dimensions > kMostDimensions)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path,
                  .found = fmt::format("{} dimensions", dimensions),
                  .expected = fmt::format("1 to {}", kMostDimensions),
@@ -61,11 +61,11 @@ size_t read_magic(const std::string& bytes, const std::string& path) {
 }  // namespace
 
 IdxArray read_idx(const std::filesystem::path& path) {
-  const std::string bytes = read_maybe_gzip(path, kDoing);
+  const std::string bytes = read_maybe_gzip(path, kReadingIdx);
   const size_t dimensions = read_magic(bytes, path.string());
   const size_t header = kMagicBytes + dimensions * kBytesPerSize;
   if (bytes.size() < header)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path.string(),
                  .found = fmt::format("{} bytes", bytes.size()),
                  .expected = fmt::format("a header of {}", header),
@@ -83,7 +83,7 @@ IdxArray read_idx(const std::filesystem::path& path) {
     if (matches) expected *= size;
   }
   if (!matches || expected != present)
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kReadingIdx,
                  .object = path.string(),
                  .found = fmt::format("{} values", present),
                  .expected = fmt::format("{}, as its header says", fmt::join(array.shape, " x ")),

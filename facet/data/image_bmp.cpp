@@ -13,7 +13,7 @@ namespace facet {
 
 namespace {
 
-using Colour = std::array<uint8_t, 3>;
+using PaletteColour = std::array<uint8_t, 3>;
 
 uint32_t number(std::string_view bytes, size_t at, size_t size) {
   if (at + size > bytes.size()) throw DamagedImage{"the file ends too early"};
@@ -27,8 +27,8 @@ bool is_header_size(uint32_t size) {
   return size == 12 || size == 40 || size == 52 || size == 56 || size == 108 || size == 124;
 }
 
-std::vector<Colour> read_palette(std::string_view bytes, const BmpHeader& header) {
-  std::vector<Colour> palette;
+std::vector<PaletteColour> read_palette(std::string_view bytes, const BmpHeader& header) {
+  std::vector<PaletteColour> palette;
   for (size_t i = 0; i < header.palette_colours; ++i) {
     const uint32_t entry = number(bytes, header.palette + i * header.palette_entry, 3);
     palette.push_back({static_cast<uint8_t>(entry >> 16), static_cast<uint8_t>(entry >> 8),
@@ -45,8 +45,8 @@ uint8_t channel(uint32_t pixel, uint32_t mask) {
   return static_cast<uint8_t>((value * 255 + most / 2) / most);
 }
 
-Colour colour_at(std::string_view row, size_t column, const BmpHeader& header,
-                 const std::vector<Colour>& palette) {
+PaletteColour colour_at(std::string_view row, size_t column, const BmpHeader& header,
+                        const std::vector<PaletteColour>& palette) {
   const auto bits = static_cast<size_t>(header.bits);
   if (bits <= 8) {
     const auto byte = static_cast<uint8_t>(row[column * bits / 8]);
@@ -107,9 +107,9 @@ BmpHeader read_bmp_header(std::string_view bytes) {
 }
 
 Image read_bmp_pixels(std::string_view bytes, const BmpHeader& header) {
-  const std::vector<Colour> palette = read_palette(bytes, header);
+  const std::vector<PaletteColour> palette = read_palette(bytes, header);
   bool is_grey = !palette.empty();
-  for (const Colour& colour : palette)
+  for (const PaletteColour& colour : palette)
     is_grey = is_grey && colour[0] == colour[1] && colour[1] == colour[2];
   const size_t bits = static_cast<size_t>(header.width) * static_cast<size_t>(header.bits);
   const size_t stride = (bits + 31) / 32 * 4;
@@ -122,7 +122,7 @@ Image read_bmp_pixels(std::string_view bytes, const BmpHeader& header) {
     const std::string_view values =
         bytes.substr(header.pixels + static_cast<size_t>(stored) * stride, stride);
     for (int64_t column = 0; column < header.width; ++column) {
-      const Colour colour = colour_at(values, static_cast<size_t>(column), header, palette);
+      const PaletteColour colour = colour_at(values, static_cast<size_t>(column), header, palette);
       for (int64_t c = 0; c < image.channels; ++c)
         image.at(c, row, column) = colour[static_cast<size_t>(c)];
     }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kDoing = "importing images";
+constexpr const char* kImportingImages = "importing images";
 
 /// Files beginning with a dot are not pictures, whatever their ending: "._x.png" is what macOS
 /// writes beside "x.png" on foreign disks.
@@ -35,7 +35,7 @@ bool has_picture_ending(const fs::path& path) {
 }
 
 std::vector<fs::path> picture_files(const fs::path& folder) {
-  const Attempt importing{kDoing, folder.string()};
+  const Attempt importing{kImportingImages, folder.string()};
   if (!fs::is_directory(folder))
     importing.fail("no such folder", "a folder of pictures", "is the path spelled right?");
   std::vector<fs::path> files;
@@ -163,7 +163,7 @@ class FolderReader {
       first_file_ = file;
     }
     if (image.height == first_.height && image.width == first_.width) return;
-    Attempt{kDoing, files_[file].string()}.fail(
+    Attempt{kImportingImages, files_[file].string()}.fail(
         fmt::format("{}x{} pixels", image.width, image.height),
         fmt::format("{}x{}, as '{}' has", first_.width, first_.height,
                     files_[first_file_].filename().string()),
@@ -174,7 +174,7 @@ class FolderReader {
     if (result_.damaged == 0) return;
     const bool nothing_left = result_.damaged == static_cast<int64_t>(files_.size());
     if (options_.skip_damaged && !nothing_left) return;
-    Attempt{kDoing}.fail(
+    Attempt{kImportingImages}.fail(
         fmt::format("{} of {} files that cannot be read", result_.damaged, files_.size()),
         "pictures",
         fmt::format("first: {}{}", result_.first_damaged,

@@ -34,7 +34,7 @@ bool parse_number(std::string_view cell, double& number) {
 }
 
 /// The separator that the first line has most of.
-char separator_of(std::string_view line) {
+char most_frequent_separator(std::string_view line) {
   const auto count = [&](char c) { return std::count(line.begin(), line.end(), c); };
   return *std::max_element(separators.begin(), separators.end(),
                            [&](char a, char b) { return count(a) < count(b); });
@@ -81,7 +81,7 @@ class NumberTable {
   }
 
   void begin(std::string_view line) {
-    separator_ = separator_of(line);
+    separator_ = most_frequent_separator(line);
     for_cells(line, [this](int64_t, std::string_view) { ++columns_; });
   }
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kWriting = "writing a pack";
 
-struct Entry {
+struct TensorEntry {
   const char* name;
   const char* type;
   std::vector<int64_t> shape;
@@ -27,10 +27,10 @@ uint64_t aligned(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// The JSON header of tensors that follow each other.
 std::string header_text(const std::map<std::string, std::string>& metadata,
-                        const std::vector<Entry>& entries) {
+                        const std::vector<TensorEntry>& entries) {
   Json header = {{"__metadata__", metadata}};
   uint64_t offset = 0;
-  for (const Entry& entry : entries) {
+  for (const TensorEntry& entry : entries) {
     header[entry.name] = {{"dtype", entry.type},
                           {"shape", entry.shape},
                           {"data_offsets", {offset, offset + entry.bytes}}};
@@ -50,7 +50,7 @@ PackWriter::PackWriter(const std::filesystem::path& path) : file_(checked(path),
 
 void PackWriter::begin(const Pack& description) {
   constexpr int64_t largest = int64_t{1} << 50;  // a number as long as any that can come
-  std::vector<Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const char* name :
        {"images", "split", "files", "files.ends", "table.ends", "labels", "table"})
     entries.push_back({name, "U8", {largest, largest, largest, largest}, largest});
@@ -96,13 +96,14 @@ void PackWriter::finish(const Pack& pack) {
   // The bytes of names are padded so that the numbers behind them start on their natural boundary.
   const uint64_t before = static_cast<uint64_t>(count_) * (image_size() + 1);
   const uint64_t name_bytes = aligned(before + names.nbytes()) - before;
-  std::vector<Entry> entries = {{"images",
-                                 "U8",
-                                 {count_, shape_.channels, shape_.height, shape_.width},
-                                 static_cast<uint64_t>(count_) * image_size()},
-                                {"split", "U8", {count_}, split.nbytes()},
-                                {"files", "U8", {static_cast<int64_t>(name_bytes)}, name_bytes},
-                                {"files.ends", "I64", {1, count_}, name_ends.nbytes()}};
+  std::vector<TensorEntry> entries = {
+      {"images",
+       "U8",
+       {count_, shape_.channels, shape_.height, shape_.width},
+       static_cast<uint64_t>(count_) * image_size()},
+      {"split", "U8", {count_}, split.nbytes()},
+      {"files", "U8", {static_cast<int64_t>(name_bytes)}, name_bytes},
+      {"files.ends", "I64", {1, count_}, name_ends.nbytes()}};
   if (columns > 0) entries.push_back({"table.ends", "I64", {columns, count_}, cell_ends.nbytes()});
   entries.push_back({"labels", "I32", labels.sizes().vec(), labels.nbytes()});
   if (columns > 0) entries.push_back({"table", "U8", {cells.numel()}, cells.nbytes()});

@@ -16,7 +16,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "importing a table";
+constexpr const char* kImportingTable = "importing a table";
 
 /// What a column says, by spelling.
 struct Spelling {
@@ -143,7 +143,7 @@ PropertyColumn declared_column(const Table& table, const std::vector<int64_t>& r
   }
   find_values(column, spellings, options.keep_case, remarks);
   if (const std::string found = too_few(column.property); !found.empty())
-    Attempt{kDoing, object}.fail(
+    Attempt{kImportingTable, object}.fail(
         fmt::format("{} in column '{}'", found, name), "at least two",
         fmt::format("--property {}=VALUE,VALUE declares values that no row has", name));
   return column;
@@ -181,7 +181,7 @@ int32_t label_of(std::string_view cell, const PropertyColumn& column, size_t row
   const auto found = column.value_of.find(std::string(cell));
   const bool not_finite = cell == "nan" || cell == "NaN" || cell == "inf" || cell == "-inf";
   if (found == column.value_of.end() || not_finite)
-    Attempt{kDoing, object}.fail(
+    Attempt{kImportingTable, object}.fail(
         fmt::format("'{}' for property '{}' in row {}", cell, column.property.name, row + 1),
         not_finite ? "a value, or an empty cell if it is unknown"
                    : fmt::format("one of {}", fmt::join(column.property.values, ", ")));
@@ -192,8 +192,8 @@ uint8_t split_of(std::string_view cell, size_t row, const std::string& object) {
   const std::string name = lower_case(cell);
   for (size_t s = 0; s < split_names.size(); ++s)
     if (name == split_names[s] || name == std::to_string(s)) return static_cast<uint8_t>(s);
-  Attempt{kDoing, object}.fail(fmt::format("split '{}' in row {}", cell, row + 1),
-                               "train, valid, test or 0, 1, 2");
+  Attempt{kImportingTable, object}.fail(fmt::format("split '{}' in row {}", cell, row + 1),
+                                        "train, valid, test or 0, 1, 2");
 }
 
 }  // namespace
@@ -201,8 +201,8 @@ uint8_t split_of(std::string_view cell, size_t row, const std::string& object) {
 size_t column_of(const Table& table, const std::string& name, const std::string& object) {
   const auto found = std::find(table.columns.begin(), table.columns.end(), trimmed(name));
   if (found == table.columns.end())
-    Attempt{kDoing, object}.fail(fmt::format("no column '{}'", name), "one of its columns",
-                                 suggest(name, table.columns));
+    Attempt{kImportingTable, object}.fail(fmt::format("no column '{}'", name), "one of its columns",
+                                          suggest(name, table.columns));
   return static_cast<size_t>(found - table.columns.begin());
 }
 

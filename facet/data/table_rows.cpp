@@ -13,7 +13,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "importing a table";
+constexpr const char* kReadingRows = "importing a table";
 
 using FilesByName = std::unordered_map<std::string, std::vector<size_t>>;
 
@@ -93,7 +93,7 @@ class Matcher {
     for (const size_t file : candidates)
       if (result_.rows[file] < 0) free.push_back(file);
     const std::string& cell = table_.rows[row][key_];
-    const Attempt importing{kDoing, object_};
+    const Attempt importing{kReadingRows, object_};
     if (free.empty())
       importing.fail(
           fmt::format("two rows for '{}', row {} and row {} ('{}')", files_[candidates.front()],
@@ -140,11 +140,12 @@ std::string better_key(const Table& table, const std::vector<std::string>& files
 
 RowsOfFiles match_rows(const Table& table, size_t key, const std::vector<std::string>& files,
                        const std::string& folder, const std::string& object) {
-  if (table.rows.empty()) Attempt{kDoing, object}.fail("no row below the header", "one per image");
+  if (table.rows.empty())
+    Attempt{kReadingRows, object}.fail("no row below the header", "one per image");
   RowsOfFiles result = Matcher(table, key, files, folder, object).match();
   if (result.unmatched < static_cast<int64_t>(table.rows.size())) return result;
   const std::string better = better_key(table, files);
-  Attempt{kDoing, object}.fail(
+  Attempt{kReadingRows, object}.fail(
       fmt::format("no row for any of the {} pictures: column '{}' has '{}' first", files.size(),
                   table.columns[key], result.first_unmatched),
       fmt::format("names of files such as '{}'", files.front()),

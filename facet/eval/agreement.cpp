@@ -10,22 +10,17 @@ namespace facet {
 
 namespace {
 
-std::vector<int64_t> to_vector(const torch::Tensor& column) {
-  const torch::Tensor plain = column.to(torch::kCPU).to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
 /// Share of images in the component of their label; `labels` are int64 [N].
 double named_accuracy(const std::vector<int64_t>& codes, const torch::Tensor& labels,
                       const FactorOptions& factor, const Property& property) {
-  return accuracy(contingency(codes, to_vector(component_labels(labels, property, factor)),
+  return accuracy(contingency(codes, to_integers(component_labels(labels, property, factor)),
                               factor.components, static_cast<int64_t>(factor.values.size())));
 }
 
 PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tensor& labels,
                             const FactorOptions& factor, const Property& property) {
   const auto values = static_cast<int64_t>(property.values.size());
-  const Contingency table = contingency(codes, to_vector(labels), factor.components, values);
+  const Contingency table = contingency(codes, to_integers(labels), factor.components, values);
   const bool own = factor.named() && factor.property == property.name;
   if (own) require_known_values(property, factor);
   PropertyAgreement result;
@@ -46,7 +41,7 @@ PropertyAgreement agreement(const std::vector<int64_t>& codes, const torch::Tens
 
 double label_entropy(const torch::Tensor& labels, const Property& property) {
   std::vector<double> counts(property.values.size(), 0);
-  for (const int64_t label : to_vector(labels))
+  for (const int64_t label : to_integers(labels))
     if (label >= 0) ++counts[static_cast<size_t>(label)];
   return entropy(counts);
 }
@@ -94,7 +89,7 @@ void compare_merged(Evaluation& result, const FactorialMixture& prior,
     const MergeTree tree = merge_tree(prior.posteriors[i], prior.hyperpriors[i]);
     MergedEvaluation merged = evaluate_merges(tree);
     for (size_t p = 0; p < properties.size(); ++p) {
-      const std::vector<int64_t> classes = to_vector(labels.select(1, static_cast<int64_t>(p)));
+      const std::vector<int64_t> classes = to_integers(labels.select(1, static_cast<int64_t>(p)));
       if (std::all_of(classes.begin(), classes.end(), [](int64_t label) { return label < 0; }))
         continue;
       merged.properties.push_back(cut_agreement(tree, codes[i], classes, properties[p].name,

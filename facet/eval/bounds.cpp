@@ -13,11 +13,6 @@ namespace facet {
 
 namespace {
 
-std::vector<int64_t> to_vector(const torch::Tensor& column) {
-  const torch::Tensor plain = column.to(torch::kCPU).to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
 struct MeanAndError {
   double mean, error;
 };
@@ -83,9 +78,7 @@ int64_t count_active(const std::vector<torch::Tensor>& blocks) {
 
 FactorEvaluation evaluate_factor(const FactorTally& tally, const FactorOptions& factor,
                                  double count) {
-  const torch::Tensor usage = tally.usage.to(torch::kCPU).contiguous();
-  const std::vector<double> weights(usage.data_ptr<double>(),
-                                    usage.data_ptr<double>() + usage.numel());
+  const std::vector<double> weights = to_doubles(tally.usage);
   FactorEvaluation result;
   result.name = factor.name;
   result.property = factor.property;
@@ -164,7 +157,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     result.factors.push_back(evaluate_factor(tallies[i], model.prior.factors[i], count));
     result.kl_z += result.factors[i].kl_z;
     result.kl_r += result.factors[i].kl_r;
-    codes.push_back(to_vector(torch::cat(tallies[i].codes)));
+    codes.push_back(to_integers(torch::cat(tallies[i].codes)));
   }
   compare_codes(result, codes, model.prior.factors, images.labels, properties);
   if (options.merge) compare_merged(result, model.prior, codes, images.labels, properties);

@@ -22,7 +22,9 @@ struct PixelUnits {
   void (*to_pixels)(OnnxGraph& graph, const Value& output, const Vae& model);
 };
 
-Value number(OnnxGraph& graph, double value) { return graph.scalar(value, OnnxType::float32); }
+Value float32_number(OnnxGraph& graph, double value) {
+  return graph.scalar(value, OnnxType::float32);
+}
 
 Value bernoulli_from_pixels(OnnxGraph&, const Value& pixels) { return pixels; }
 
@@ -30,28 +32,28 @@ void bernoulli_to_pixels(OnnxGraph& graph, const Value& output, const Vae&) {
   graph.node("Sigmoid", {output}, {}, "pixels");
   // sqrt(p (1 - p)) = e / (1 + e^2) with e = exp(-|logit| / 2), in which no digits are lost where a
   // pixel is almost certain.
-  const Value half = graph.node("Mul", {graph.node("Abs", {output}), number(graph, -0.5)});
+  const Value half = graph.node("Mul", {graph.node("Abs", {output}), float32_number(graph, -0.5)});
   const Value e = graph.node("Exp", {half});
-  const Value sum = graph.node("Add", {graph.node("Mul", {e, e}), number(graph, 1)});
+  const Value sum = graph.node("Add", {graph.node("Mul", {e, e}), float32_number(graph, 1)});
   graph.node("Div", {e, sum}, {}, "stddev");
 }
 
 /// The likelihood's units are [-1, 1].
 Value gaussian_from_pixels(OnnxGraph& graph, const Value& pixels) {
-  const Value doubled = graph.node("Mul", {pixels, number(graph, 2)});
-  return graph.node("Sub", {doubled, number(graph, 1)});
+  const Value doubled = graph.node("Mul", {pixels, float32_number(graph, 2)});
+  return graph.node("Sub", {doubled, float32_number(graph, 1)});
 }
 
 void gaussian_to_pixels(OnnxGraph& graph, const Value& output, const Vae& model) {
   const LikelihoodOptions& options = model.options().likelihood;
   const int64_t channels = model.shape().channels;
   const Value mean = graph.columns(output, 0, channels);
-  const Value moved = graph.node("Add", {mean, number(graph, 1)});
-  graph.node("Mul", {moved, number(graph, 0.5)}, {}, "pixels");
+  const Value moved = graph.node("Add", {mean, float32_number(graph, 1)});
+  graph.node("Mul", {moved, float32_number(graph, 0.5)}, {}, "pixels");
   const Value share = graph.node("Sigmoid", {graph.columns(output, channels, 2 * channels)});
   const double range = options.maximum_stddev - options.minimum_stddev;
-  const Value above = graph.node("Mul", {share, number(graph, 0.5 * range)});
-  graph.node("Add", {above, number(graph, 0.5 * options.minimum_stddev)}, {}, "stddev");
+  const Value above = graph.node("Mul", {share, float32_number(graph, 0.5 * range)});
+  graph.node("Add", {above, float32_number(graph, 0.5 * options.minimum_stddev)}, {}, "stddev");
 }
 
 const PixelUnits& pixel_units(const std::string& likelihood) {
@@ -125,8 +127,8 @@ std::string encoder_onnx(const Vae& model, const OnnxMetadata& metadata) {
   const Value mean = half(0, "mean");
   const Value log_variance =
       graph.node("Clip",
-                 {half(latents, ""), number(graph, Vae::smallest_log_variance),
-                  number(graph, Vae::largest_log_variance)},
+                 {half(latents, ""), float32_number(graph, Vae::smallest_log_variance),
+                  float32_number(graph, Vae::largest_log_variance)},
                  {}, "log_variance");
   graph.output(mean, OnnxType::float32, {kOnnxBatch, latents}, "the mean of q(z|x)");
   graph.output(log_variance, OnnxType::float32, {kOnnxBatch, latents},

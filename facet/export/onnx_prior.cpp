@@ -22,7 +22,9 @@ constexpr double kSmallestUniform = 1e-12;
 /// with almost no degrees of freedom, come near; student_t_sample bounds its draws likewise.
 constexpr double kLargestSquare = 1e12;
 
-Value number(OnnxGraph& graph, double value) { return graph.scalar(value, OnnxType::float64); }
+Value float64_number(OnnxGraph& graph, double value) {
+  return graph.scalar(value, OnnxType::float64);
+}
 
 Value concatenated(OnnxGraph& graph, const std::vector<Value>& parts,
                    const std::string& name = "") {
@@ -74,12 +76,12 @@ Value chosen_component(OnnxGraph& graph, const Value& chosen, const Value& unifo
 /// (Bailey, 1994), which is Box and Muller's formula in the limit of large nu. It is exact, and a
 /// function of a fixed number of inputs, which rejection sampling of a Gamma variate is not.
 Value student_t_variate(OnnxGraph& graph, const Value& u, const Value& v, const Value& nu) {
-  const Value safe = graph.node("Max", {u, number(graph, kSmallestUniform)});
+  const Value safe = graph.node("Max", {u, float64_number(graph, kSmallestUniform)});
   const Value exponent = graph.node("Div", {graph.node("Log", {safe}), nu});
-  const Value power = graph.node("Exp", {graph.node("Mul", {exponent, number(graph, -2)})});
-  const Value above = graph.node("Sub", {power, number(graph, 1)});
+  const Value power = graph.node("Exp", {graph.node("Mul", {exponent, float64_number(graph, -2)})});
+  const Value above = graph.node("Sub", {power, float64_number(graph, 1)});
   const Value square =
-      graph.node("Min", {graph.node("Mul", {nu, above}), number(graph, kLargestSquare)});
+      graph.node("Min", {graph.node("Mul", {nu, above}), float64_number(graph, kLargestSquare)});
   const Value radius = graph.node("Sqrt", {square});
   // Runtimes have the cosine in float32 only.
   const Value angle = graph.node("Mul", {v, graph.scalar(2 * std::numbers::pi, OnnxType::float32)});

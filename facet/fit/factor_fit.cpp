@@ -18,16 +18,12 @@ constexpr double least_b0 = 1e-4;
 /// The part of the bound that q(xi) and the hyperprior decide, for fixed responsibilities and with
 /// q(xi) at its optimum (prior/moves.h).
 double evidence(const FactorPosterior& posterior, const FactorHyperprior& hyperprior) {
-  const auto list = [](const torch::Tensor& counts) {
-    return std::vector<double>(counts.data_ptr<double>(),
-                               counts.data_ptr<double>() + counts.numel());
-  };
   const int64_t components = posterior.counts.size(0);
   const std::vector<double> empty(static_cast<size_t>(components), hyperprior.count.item<double>());
   return log_normalisers(posterior).sum().item<double>() -
          static_cast<double>(components) *
              empty_log_normaliser(hyperprior, posterior.components.alpha.size(1)) +
-         weights_evidence(list(posterior.counts), hyperprior.concentration) -
+         weights_evidence(to_doubles(posterior.counts), hyperprior.concentration) -
          weights_evidence(empty, hyperprior.concentration);
 }
 

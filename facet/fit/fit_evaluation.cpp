@@ -43,9 +43,8 @@ FactorMeasures measure_factor(const VectorMixture& mixture, size_t i,
     result.predictive.narrow(0, begin, size)
         .copy_(predictive_log_density(block.mean, posterior) - log_volume);
   }
-  const std::vector<double> weights(usage.data_ptr<double>(),
-                                    usage.data_ptr<double>() + usage.numel());
-  result.codes.assign(codes.data_ptr<int64_t>(), codes.data_ptr<int64_t>() + count);
+  const std::vector<double> weights = to_doubles(usage);
+  result.codes = to_integers(codes);
   FactorEvaluation& evaluation = result.evaluation;
   evaluation.name = factor.name;
   evaluation.property = factor.property;

@@ -10,11 +10,11 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "making a recipe";
+constexpr const char* kMakingRecipe = "making a recipe";
 
 [[noreturn]] void fail(const std::string& object, const std::string& found,
                        const std::string& expected) {
-  throw Error({.doing = kDoing, .object = object, .found = found, .expected = expected});
+  throw Error({.doing = kMakingRecipe, .object = object, .found = found, .expected = expected});
 }
 
 void require_recipe(const FactorialMixture& prior, const Recipe& recipe) {

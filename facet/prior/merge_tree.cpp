@@ -20,11 +20,6 @@ constexpr int64_t most_draws = 400;
 constexpr int64_t all_draws = 200000;
 constexpr int64_t fewest_draws = 50;
 
-std::vector<double> to_vector(const torch::Tensor& values) {
-  const torch::Tensor plain = values.to(torch::kCPU, kFloat64).contiguous();
-  return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
-}
-
 torch::Tensor to_index(const std::vector<int64_t>& numbers) {
   return torch::tensor(numbers, kInt64);
 }
@@ -42,8 +37,8 @@ class Neighbours {
   Neighbours(const torch::Tensor& next, torch::Tensor weights) : count_(weights.size(0)) {
     weights = weights / weights.sum();
     const torch::Tensor one_way = weights.unsqueeze(1) * next, both_ways = one_way + one_way.t();
-    flow_ = to_vector(0.5 * both_ways);
-    sums_ = to_vector(0.5 * both_ways.sum(1));
+    flow_ = to_doubles(0.5 * both_ways);
+    sums_ = to_doubles(0.5 * both_ways.sum(1));
     open_.assign(static_cast<size_t>(count_), true);
     best_.resize(static_cast<size_t>(count_));
     for (int64_t i = 0; i < count_; ++i) find_best(i);
@@ -106,8 +101,8 @@ class MergedBound {
         empty_(empty_component(posterior, hyperprior)),
         nothing_(empty_log_normaliser(hyperprior, posterior.components.alpha.size(1))),
         concentration_(hyperprior.concentration),
-        normalisers_(to_vector(log_normalisers(posterior))),
-        weights_(weights_evidence(to_vector(all_.counts), concentration_)) {}
+        normalisers_(to_doubles(log_normalisers(posterior))),
+        weights_(weights_evidence(to_doubles(all_.counts), concentration_)) {}
 
   /// Merges two components and returns what the bound loses.
   double merge(int64_t into, int64_t from) {
@@ -120,7 +115,7 @@ class MergedBound {
                           row(natural.alpha_mu2)})
               .sum()
               .item<double>();
-    weights_ = weights_evidence(to_vector(all_.counts), concentration_);
+    weights_ = weights_evidence(to_doubles(all_.counts), concentration_);
     return before - own - nothing_ - weights_;
   }
 
@@ -157,7 +152,7 @@ MergeTree merge_tree(const FactorPosterior& posterior, const FactorHyperprior& h
   const FactorPosterior own = posterior.to(torch::kCPU);
   const FactorHyperprior base = hyperprior.to(torch::kCPU);
   MergeTree tree;
-  tree.images = to_vector((own.counts - base.count).clamp_min(0));
+  tree.images = to_doubles((own.counts - base.count).clamp_min(0));
   std::vector<int64_t> living;
   for (size_t k = 0; k < tree.images.size(); ++k)
     if (tree.images[k] > 1.0) living.push_back(static_cast<int64_t>(k));
@@ -171,7 +166,7 @@ MergeTree merge_tree(const FactorPosterior& posterior, const FactorHyperprior& h
 
   const torch::Tensor nearest =
       chosen.index_select(0, point_scores(own.mean().m, own, chosen).argmax(1));
-  tree.leaf.assign(nearest.data_ptr<int64_t>(), nearest.data_ptr<int64_t>() + nearest.numel());
+  tree.leaf = to_integers(nearest);
   for (const int64_t k : living) tree.leaf[static_cast<size_t>(k)] = k;
 
   const int64_t draws = std::clamp(all_draws / count, fewest_draws, most_draws);

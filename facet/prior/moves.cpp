@@ -23,16 +23,11 @@ constexpr double fewest_images = 1.0;
 /// More than the weights gain from a merge of two components of any data set.
 constexpr double most_weights_gain = 1e3;
 
-std::vector<double> to_vector(const torch::Tensor& values) {
-  const torch::Tensor plain = values.to(torch::kCPU, kFloat64).contiguous();
-  return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
-}
-
 /// The pseudo-counts as a list, for weighing moves one after another.
 class Weights {
  public:
   Weights(const FactorPosterior& posterior, const FactorHyperprior& hyperprior)
-      : counts_(to_vector(posterior.counts)),
+      : counts_(to_doubles(posterior.counts)),
         concentration_(hyperprior.concentration),
         empty_(hyperprior.count.item<double>()),
         evidence_(weights_evidence(counts_, concentration_)) {}
@@ -99,8 +94,8 @@ std::vector<Candidate> merge_candidates(const FactorPosterior& posterior, const 
     gain.masked_fill_(dead, -std::numeric_limits<double>::infinity());
     gain.narrow(1, begin, count).diagonal().fill_(-std::numeric_limits<double>::infinity());
     const auto [best, partner] = gain.max(1);
-    for (const double value : to_vector(best)) gains.push_back(value);
-    for (const double value : to_vector(partner)) partners.push_back(value);
+    for (const double value : to_doubles(best)) gains.push_back(value);
+    for (const double value : to_doubles(partner)) partners.push_back(value);
   }
   std::vector<Candidate> candidates;
   for (int64_t k = 0; k < components; ++k) {
@@ -146,7 +141,7 @@ std::vector<double> entropy_changes(const FactorPosterior& posterior, const Fact
     const torch::Tensor sum = one + other;
     change += (torch::xlogy(one, one) + torch::xlogy(other, other) - torch::xlogy(sum, sum)).sum(0);
   });
-  return to_vector(data.scale * change);
+  return to_doubles(data.scale * change);
 }
 
 int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& data,
@@ -261,8 +256,8 @@ int64_t split(const Key& key, FactorPosterior& posterior, Weights& weights, cons
     if (weights.images(k) < fewest_images) room.push_back(k);
   if (room.empty()) return 0;
   const Halves halves = halves_of(key, posterior, data, hyperprior);
-  const std::vector<double> gain = to_vector(halves.gain), first = to_vector(halves.first.counts),
-                            second = to_vector(halves.second.counts);
+  const std::vector<double> gain = to_doubles(halves.gain), first = to_doubles(halves.first.counts),
+                            second = to_doubles(halves.second.counts);
   std::vector<Candidate> candidates;
   for (int64_t k = 0; k < components; ++k)
     if (weights.images(k) >= 2.0 * fewest_images)

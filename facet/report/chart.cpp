@@ -14,7 +14,7 @@ namespace facet {
 namespace {
 
 constexpr double kWidth = 272, kHeight = 178;  // CSS pixels where a chart is shown at its own size
-constexpr double kXTitle = 15;                 // more where the x axis has a title
+constexpr double kXTitleHeight = 15;           // more where the x axis has a title
 
 /// "0.00464" or "2e-5", with so many digits.
 std::string shortest(double number, int digits) {
@@ -104,7 +104,7 @@ std::string number_label(double value) {
 }
 
 std::string chart_svg(const Chart& chart) {
-  const double height = kHeight + (chart.x_title.empty() ? 0 : kXTitle);
+  const double height = kHeight + (chart.x_title.empty() ? 0 : kXTitleHeight);
   SvgCanvas canvas;
   draw_chart(canvas, chart, {0, 0, kWidth, height}, /*with_title=*/false);
   return fmt::format(

@@ -14,8 +14,8 @@ namespace facet {
 
 namespace {
 
-constexpr double kScale = 2;  // pixels to a CSS pixel, as in report/plot.cpp
-constexpr double kMargin = 12, kTitle = 44, kAxis = 44;
+constexpr double kTreeScale = 2;  // pixels to a CSS pixel, as in report/plot.cpp
+constexpr double kTreeMargin = 12, kTreeTitle = 44, kTreeAxis = 44;
 constexpr double kTreeWidth = 300, kGap = 8;
 constexpr double kPictureSide = 28, kLargestSide = 64;  // CSS pixels, about
 constexpr double kLowestLift = 1e-3;                    // rarer neighbours are as good as none
@@ -30,7 +30,8 @@ Rect picture_size(const Dendrogram& tree) {
     if (!leaf.pictures.empty()) {
       const auto height = static_cast<double>(leaf.pictures.front().height),
                  width = static_cast<double>(leaf.pictures.front().width);
-      const double times = std::max(1.0, std::floor(kScale * kPictureSide / height)) / kScale;
+      const double times =
+          std::max(1.0, std::floor(kTreeScale * kPictureSide / height)) / kTreeScale;
       const double shrink = std::min(1.0, kLargestSide / (times * height));
       return {0, 0, times * shrink * width, times * shrink * height};
     }
@@ -47,7 +48,7 @@ class Layout {
  public:
   Layout(Canvas& canvas, const Dendrogram& tree, bool with_title)
       : canvas_(canvas), tree_(tree), colors_(node_colors(tree)), picture_(picture_size(tree)) {
-    top_ = with_title ? kMargin + kTitle : kMargin;
+    top_ = with_title ? kTreeMargin + kTreeTitle : kTreeMargin;
     row_ = std::max(picture_.height + 4, 16.0);
     for (const Dendrogram::Leaf& leaf : tree.leaves)
       label_width_ = std::max(label_width_, canvas.text_width(leaf.label, Part::label));
@@ -60,18 +61,18 @@ class Layout {
   }
 
   double width() const {
-    const double text = kMargin + canvas_.text_width(kAxisTitle, Part::label) + kMargin;
-    return std::max(text, kMargin + kTreeWidth + kGap + label_width_ + kGap +
+    const double text = kTreeMargin + canvas_.text_width(kAxisTitle, Part::label) + kTreeMargin;
+    return std::max(text, kTreeMargin + kTreeWidth + kGap + label_width_ + kGap +
                               static_cast<double>(most_pictures(tree_)) * (picture_.width + 2) +
-                              kMargin);
+                              kTreeMargin);
   }
   double bottom() const { return top_ + row_ * static_cast<double>(tree_.leaves.size()); }
-  double height() const { return bottom() + kAxis; }
+  double height() const { return bottom() + kTreeAxis; }
 
   void draw() {
-    if (top_ > kMargin) {
-      canvas_.text({kMargin, kMargin + 14}, Anchor::start, tree_.title, Part::title);
-      canvas_.text({kMargin, kMargin + 32}, Anchor::start, kExplanation, Part::label);
+    if (top_ > kTreeMargin) {
+      canvas_.text({kTreeMargin, kTreeMargin + 14}, Anchor::start, tree_.title, Part::title);
+      canvas_.text({kTreeMargin, kTreeMargin + 32}, Anchor::start, kExplanation, Part::label);
     }
     draw_axis();
     for (size_t i = tree_.joins.size(); i-- > 0;) draw_join(i);
@@ -84,13 +85,13 @@ class Layout {
 
   double x_of(double lift) const {
     const double share = (std::log10(std::max(lift, kLowestLift)) - lowest_) / (highest_ - lowest_);
-    return kMargin + kTreeWidth * std::clamp(share, 0.0, 1.0);
+    return kTreeMargin + kTreeWidth * std::clamp(share, 0.0, 1.0);
   }
   void place_nodes() {
     spots_.resize(tree_.leaves.size() + tree_.joins.size());
     double y = top_ + row_ / 2;
     for (const size_t leaf : leaf_order(tree_)) {
-      spots_[leaf] = {kMargin + kTreeWidth, y};
+      spots_[leaf] = {kTreeMargin + kTreeWidth, y};
       y += row_;
     }
     for (size_t i = 0; i < tree_.joins.size(); ++i) {
@@ -123,14 +124,14 @@ class Layout {
   }
   void draw_axis() {
     const double y = bottom() + 4;
-    canvas_.line({kMargin, y}, {kMargin + kTreeWidth, y}, {Part::axis});
+    canvas_.line({kTreeMargin, y}, {kTreeMargin + kTreeWidth, y}, {Part::axis});
     for (double power = std::ceil(lowest_); power <= highest_; ++power) {
       const double lift = std::pow(10.0, power), x = x_of(lift);
       canvas_.line({x, y}, {x, y + 4}, {Part::tick});
       canvas_.text({x, y + 16}, Anchor::middle, power == 0 ? "chance" : fmt::format("{:g}×", lift),
                    Part::label);
     }
-    canvas_.text({kMargin, y + 33}, Anchor::start, kAxisTitle, Part::label);
+    canvas_.text({kTreeMargin, y + 33}, Anchor::start, kAxisTitle, Part::label);
     canvas_.line({x_of(1), top_}, {x_of(1), y}, {Part::span});
   }
 
@@ -204,15 +205,15 @@ std::string dendrogram_svg(const Dendrogram& tree) {
 }
 
 Image draw_dendrogram(const Dendrogram& tree) {
-  const auto pixels = [](double length) { return std::lround(std::ceil(length * kScale)); };
+  const auto pixels = [](double length) { return std::lround(std::ceil(length * kTreeScale)); };
   Image nothing;
-  RasterCanvas measuring(nothing, kScale);
+  RasterCanvas measuring(nothing, kTreeScale);
   const Layout measured(measuring, tree, /*with_title=*/true);
-  const double title = 2 * kMargin + std::max(measuring.text_width(tree.title, Part::title),
-                                              measuring.text_width(kExplanation, Part::label));
+  const double title = 2 * kTreeMargin + std::max(measuring.text_width(tree.title, Part::title),
+                                                  measuring.text_width(kExplanation, Part::label));
   Image image =
       Image::filled(3, pixels(measured.height()), pixels(std::max(title, measured.width())), 255);
-  RasterCanvas canvas(image, kScale);
+  RasterCanvas canvas(image, kTreeScale);
   Layout(canvas, tree, /*with_title=*/true).draw();
   return image;
 }

@@ -18,7 +18,7 @@ namespace facet {
 namespace {
 
 constexpr int64_t kCommonSide = 64;    // of an image in a picture
-constexpr int64_t kLargestSide = 256;  // where long labels ask for more
+constexpr int64_t kLargestCell = 256;  // where long labels ask for more
 constexpr size_t kMostCombinations = 64;
 constexpr int64_t kBlocksInARow = 4;
 
@@ -173,7 +173,7 @@ int64_t magnification(const ImageShape& shape, const std::vector<std::string>& l
   int64_t widest = 0;
   for (const std::string& label : labels) widest = std::max(widest, text_width(label) + 1);
   const int64_t for_labels = (widest + shape.width - 1) / shape.width;
-  return std::max(common, std::min(for_labels, kLargestSide / side));
+  return std::max(common, std::min(for_labels, kLargestCell / side));
 }
 
 std::vector<int64_t> heaviest_components(const FactorPosterior& posterior, int64_t limit) {

@@ -11,13 +11,13 @@
 namespace facet {
 namespace {
 
-constexpr const char* kDoing = "drawing a grid of images";
-constexpr int64_t kMargin = 6;     // around pictures with text, at text scale 1
-constexpr int64_t kTextSpace = 2;  // between a text and what it belongs to, at text scale 1
+constexpr const char* kDrawingGrid = "drawing a grid of images";
+constexpr int64_t kGridMargin = 6;  // around pictures with text, at text scale 1
+constexpr int64_t kTextSpace = 2;   // between a text and what it belongs to, at text scale 1
 constexpr int64_t kLargestScale = 64;
 
 [[noreturn]] void fail(std::string found, std::string expected) {
-  throw Error({.doing = kDoing, .found = std::move(found), .expected = std::move(expected)});
+  throw Error({.doing = kDrawingGrid, .found = std::move(found), .expected = std::move(expected)});
 }
 
 void check_option(const char* name, int64_t value, int64_t least, int64_t most) {
@@ -50,7 +50,7 @@ void check_cells(const std::vector<Image>& cells) {
 }
 
 /// Where everything goes, in pixels of the picture.
-struct Layout {
+struct GridLayout {
   int64_t rows, columns;
   int64_t cell_height, cell_width;  ///< magnified
   int64_t row_step, column_step;    ///< from one cell to the next
@@ -65,7 +65,7 @@ struct Layout {
 };
 
 /// The title is half as large again as other text, or as much of that as fits the picture's width.
-void place_title(Layout& layout, const GridOptions& options) {
+void place_title(GridLayout& layout, const GridOptions& options) {
   if (options.title.empty()) return;
   const int64_t room = layout.width - 2 * layout.margin;
   layout.title_size = (3 * layout.text_size + 1) / 2;
@@ -79,12 +79,12 @@ void place_title(Layout& layout, const GridOptions& options) {
   layout.height += taken;
 }
 
-Layout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
+GridLayout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
   const auto count = static_cast<int64_t>(cells.size());
   const int64_t space = kTextSpace * options.text_scale;
   const bool has_text = !(options.title.empty() && options.row_labels.empty() &&
                           options.column_labels.empty() && options.captions.empty());
-  Layout layout{};
+  GridLayout layout{};
   layout.text_size = kTextSize * options.text_scale;
   // Without text no font is needed, and none is looked for.
   if (has_text) layout.text = text_metrics(layout.text_size);
@@ -93,7 +93,7 @@ Layout lay_out(const std::vector<Image>& cells, const GridOptions& options) {
   layout.rows = (count + layout.columns - 1) / layout.columns;
   layout.cell_height = cells.front().height * options.scale;
   layout.cell_width = cells.front().width * options.scale;
-  layout.margin = has_text ? std::max(options.gap, kMargin * options.text_scale) : options.gap;
+  layout.margin = has_text ? std::max(options.gap, kGridMargin * options.text_scale) : options.gap;
   layout.row_step = layout.cell_height + options.gap;
   layout.column_step = layout.cell_width + options.gap;
   // A caption stands nearer to its own image than to the one below.
@@ -127,7 +127,7 @@ void draw_cell(Image& picture, const Image& cell, int64_t top, int64_t left, int
 
 /// Centers text over or under a cell, with its box at row `top`. It stays clear of its neighbors'
 /// text, which the gap between images alone may be too narrow for.
-void draw_centered(Image& picture, const Layout& layout, int64_t top, int64_t left,
+void draw_centered(Image& picture, const GridLayout& layout, int64_t top, int64_t left,
                    const std::string& text) {
   const int64_t size = layout.text_size;
   const int64_t room = std::min(layout.cell_width, layout.column_step - size / 3);
@@ -136,7 +136,7 @@ void draw_centered(Image& picture, const Layout& layout, int64_t top, int64_t le
             left + (layout.cell_width - text_width(shown, size)) / 2, shown, size);
 }
 
-void draw_labels(Image& picture, const Layout& layout, const GridOptions& options) {
+void draw_labels(Image& picture, const GridLayout& layout, const GridOptions& options) {
   const int64_t size = layout.text_size, space = kTextSpace * options.text_scale;
   if (!options.title.empty())
     draw_text(picture, layout.margin + text_metrics(layout.title_size).ascent, layout.margin,
@@ -160,7 +160,7 @@ Image draw_grid(const std::vector<Image>& cells, const GridOptions& options) {
   check_option("gap", options.gap, 0, kLongestImageSide);
   check_option("scale", options.scale, 1, kLargestScale);
   check_option("text_scale", options.text_scale, 1, kLargestScale);
-  const Layout layout = lay_out(cells, options);
+  const GridLayout layout = lay_out(cells, options);
   check_count("row labels", options.row_labels.size(), layout.rows);
   check_count("column labels", options.column_labels.size(), layout.columns);
   check_count("captions", options.captions.size(), static_cast<int64_t>(cells.size()));

@@ -12,11 +12,11 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "making a recipe";
+constexpr const char* kMakingRecipe = "making a recipe";
 
 [[noreturn]] void fail(const std::string& object, const std::string& found,
                        const std::string& expected) {
-  throw Error({.doing = kDoing, .object = object, .found = found, .expected = expected});
+  throw Error({.doing = kMakingRecipe, .object = object, .found = found, .expected = expected});
 }
 
 /// The two sides of the last '='.

@@ -15,7 +15,7 @@ namespace facet {
 namespace {
 
 constexpr uint64_t kSeed = 1;  // the commands' default, so that they draw the same images
-constexpr int64_t kMostCombinations = 12, kCombinationRows = 4;
+constexpr int64_t kMostShownCombinations = 12, kCombinationRows = 4;
 constexpr int64_t kGridLimit = 8, kGridAverage = 100;  // the second is the command's default
 constexpr int64_t kComponentLimit = 8, kComponentLimitOfTwo = 16, kComponentAverage = 200;
 constexpr size_t kMostComponentFigures = 12;
@@ -67,7 +67,7 @@ class Illustrator {
     for (size_t i = 0; i < prior.size(); ++i) {
       const FactorOptions& factor = prior.factors[i];
       if (!factor.named()) continue;
-      if (count * factor.components <= kMostCombinations) {
+      if (count * factor.components <= kMostShownCombinations) {
         count *= factor.components;
         shown.push_back(factor.name);
       } else {

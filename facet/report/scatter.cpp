@@ -14,7 +14,7 @@ namespace facet {
 
 namespace {
 
-constexpr double kSide = 320, kLeft = 30, kBelow = 34, kMargin = 20;  // CSS pixels
+constexpr double kSide = 320, kLeft = 30, kBelow = 34, kScatterMargin = 20;  // CSS pixels
 constexpr double kDot = 1.4;
 constexpr int kCorners = 48;
 constexpr double kDeviations = 2;
@@ -42,7 +42,7 @@ class ScatterDrawing {
 
   std::string markup() {
     axes();
-    canvas_.begin_clip({kLeft, kMargin, kSide, kSide});
+    canvas_.begin_clip({kLeft, kScatterMargin, kSide, kSide});
     for (const ScatterPoint& point : scatter_.points)
       canvas_.circle(at(point.x, point.y), kDot, {Part::dot, point.group, 0});
     for (const ScatterEllipse& ellipse : scatter_.ellipses) draw(ellipse);
@@ -59,7 +59,7 @@ class ScatterDrawing {
 
   Spot at(double x, double y) const {
     return {kLeft + kSide * (0.5 + 0.5 * (x - x_.centre) / x_.half),
-            kMargin + kSide * (0.5 - 0.5 * (y - y_.centre) / y_.half)};
+            kScatterMargin + kSide * (0.5 - 0.5 * (y - y_.centre) / y_.half)};
   }
 
   void axes() {
@@ -69,18 +69,18 @@ class ScatterDrawing {
     const std::vector<double> across = ticks(x_), up = ticks(y_);
     for (const double x : across) {
       const Spot spot = at(x, 0);
-      canvas_.line({spot.x, kMargin}, {spot.x, kMargin + kSide}, {Part::grid});
-      canvas_.text({spot.x, kMargin + kSide + 14}, Anchor::middle, tick_label(x, step(across)),
-                   Part::tick);
+      canvas_.line({spot.x, kScatterMargin}, {spot.x, kScatterMargin + kSide}, {Part::grid});
+      canvas_.text({spot.x, kScatterMargin + kSide + 14}, Anchor::middle,
+                   tick_label(x, step(across)), Part::tick);
     }
     for (const double y : up) {
       const Spot spot = at(0, y);
       canvas_.line({kLeft, spot.y}, {kLeft + kSide, spot.y}, {Part::grid});
       canvas_.text({kLeft - 5, spot.y + 4}, Anchor::end, tick_label(y, step(up)), Part::tick);
     }
-    canvas_.text({kLeft + kSide / 2, kMargin + kSide + 29}, Anchor::middle, scatter_.x_title,
+    canvas_.text({kLeft + kSide / 2, kScatterMargin + kSide + 29}, Anchor::middle, scatter_.x_title,
                  Part::label);
-    canvas_.text({2, kMargin - 9}, Anchor::start, scatter_.y_title, Part::label);
+    canvas_.text({2, kScatterMargin - 9}, Anchor::start, scatter_.y_title, Part::label);
   }
 
   static double step(const std::vector<double>& ticks) {
@@ -115,7 +115,7 @@ std::string scatter_svg(const Scatter& scatter) {
   return fmt::format(
       "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">"
       "<title>{}</title><desc>{}</desc>{}</svg>\n",
-      kLeft + kSide + 4, kMargin + kSide + kBelow, escape_html(scatter.title),
+      kLeft + kSide + 4, kScatterMargin + kSide + kBelow, escape_html(scatter.title),
       escape_html(scatter.title), escape_html(what), ScatterDrawing(scatter).markup());
 }
 

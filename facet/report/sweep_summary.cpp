@@ -14,14 +14,14 @@ namespace facet {
 
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostLegend = 16;
 constexpr double kLogRatio = 100;  // values so far apart are shown on a logarithmic axis
 
 double number_of(const Json& json, const char* name) {
   return json.is_object() && json.contains(name) && json[name].is_number()
              ? json[name].get<double>()
-             : kNothing;
+             : kNoValue;
 }
 
 bool varies_seeds(const SweepPlan& plan) {
@@ -51,7 +51,7 @@ SeedGroup summarise(const std::vector<Json>& values, const std::vector<Measures>
     }
     group.mean[m] = sum / count;
     for (const Measures& run : runs) squares += (run[m] - group.mean[m]) * (run[m] - group.mean[m]);
-    group.stddev[m] = runs.size() > 1 ? std::sqrt(squares / (count - 1)) : kNothing;
+    group.stddev[m] = runs.size() > 1 ? std::sqrt(squares / (count - 1)) : kNoValue;
   }
   return group;
 }
@@ -151,11 +151,11 @@ std::string csv_cell(const std::string& text) {
 }
 
 /// Where the values of a variation lie on an axis.
-struct Axis {
+struct ValueAxis {
   std::vector<ChartTick> ticks;  ///< one per value, in the variation's order
   std::string note;              ///< "log2 axis", or nothing
 
-  explicit Axis(const Variation& variation) {
+  explicit ValueAxis(const Variation& variation) {
     std::vector<double> numbers;
     for (const Json& value : variation.values)
       if (value.is_number()) numbers.push_back(value.get<double>());
@@ -188,7 +188,8 @@ struct PlacedGroup {
 };
 
 std::vector<PlacedGroup> place_groups(const SweepPlan& plan, const std::vector<SeedGroup>& groups,
-                                      const std::vector<size_t>& variations, const Axis& axis) {
+                                      const std::vector<size_t>& variations,
+                                      const ValueAxis& axis) {
   std::vector<PlacedGroup> placed;
   for (const SeedGroup& group : groups) {
     const auto& values = plan.variations[variations.front()].values;
@@ -234,8 +235,8 @@ Measures measures_of(const Json& evaluation) {
       perplexities += number_of(factor, "perplexity");
       ++factors;
     }
-  measures[4] = factors > 0 ? living : kNothing;
-  measures[5] = factors > 0 ? perplexities / factors : kNothing;
+  measures[4] = factors > 0 ? living : kNoValue;
+  measures[5] = factors > 0 ? perplexities / factors : kNoValue;
   return measures;
 }
 
@@ -322,7 +323,7 @@ ChartSheet sweep_plot(const SweepPlan& plan, const std::vector<RunOutcome>& outc
   std::vector<size_t> variations = plain_variations(plan);
   if (variations.empty()) variations = {0};  // seeds alone: over the first of them
   const std::vector<SeedGroup> groups = group_by(plan, outcomes, variations);
-  const Axis axis(plan.variations[variations.front()]);
+  const ValueAxis axis(plan.variations[variations.front()]);
   Chart blank{.whole = true,
               .x_ticks = axis.ticks,
               .x_title = short_key(plan, variations.front()) + axis.note};

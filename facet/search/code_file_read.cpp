@@ -20,7 +20,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "reading codes";
+constexpr const char* kReadingCodes = "reading codes";
 
 int64_t find_column(const Table& table, const std::string& name) {
   const auto found = std::find(table.columns.begin(), table.columns.end(), name);
@@ -76,7 +76,7 @@ torch::Tensor factor_columns(const Table& table, const FactorialMixture& prior,
 }
 
 StoredCodes read_table_codes(const std::filesystem::path& path, const FactorialMixture& prior) {
-  const Attempt reading{kDoing, path.string()};
+  const Attempt reading{kReadingCodes, path.string()};
   const Table table = read_csv(path);
   const int64_t packed = find_column(table, kPackedColumn);
   const bool is_packed = packed >= 0 && find_column(table, prior.factors[0].name) < 0;
@@ -103,8 +103,8 @@ torch::Tensor whole_numbers(const torch::Tensor& array, const std::string& name,
 }
 
 StoredCodes read_array_codes(const std::filesystem::path& path, const Vae& model, bool packed) {
-  const Attempt reading{kDoing, path.string()};
-  ArrayFile file = read_arrays(path, kDoing);
+  const Attempt reading{kReadingCodes, path.string()};
+  ArrayFile file = read_arrays(path, kReadingCodes);
   if (const auto made = file.metadata.find("model");
       made != file.metadata.end() && made->second != fingerprint(model))
     reading.fail(fmt::format("codes of a model with fingerprint {}", made->second),
@@ -167,7 +167,7 @@ std::map<std::string, std::string> code_metadata(const Vae& model, bool packed) 
 
 StoredCodes read_code_file(const std::filesystem::path& path, const Vae& model, bool packed) {
   const std::string ending = path.extension().string();
-  const Attempt reading{kDoing, path.string()};
+  const Attempt reading{kReadingCodes, path.string()};
   if (ending != ".csv" && ending != ".npy" && ending != ".npz" && ending != ".safetensors")
     reading.fail(ending.empty() ? "no ending" : fmt::format("the ending '{}'", ending),
                  ".csv, .npy, .npz or .safetensors");

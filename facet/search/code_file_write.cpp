@@ -17,14 +17,14 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "writing codes";
+constexpr const char* kWritingCodes = "writing codes";
 
 /// One row of text per image.
 class TableWriter : public CodeWriter {
  public:
   TableWriter(const std::filesystem::path& path, const Vae& model, const Pack& pack,
               const CodeContents& contents)
-      : file_(path, kDoing),
+      : file_(path, kWritingCodes),
         prior_(model.prior),
         pack_(pack),
         contents_(contents),
@@ -107,7 +107,7 @@ class ArraysWriter : public CodeWriter {
         layout_(components_of(model.prior)),
         type_(contents.packed ? kUInt8 : code_type(model.prior)),
         writer_(path, format, outlines(model.prior, format), code_metadata(model, contents.packed),
-                {.doing = kDoing}) {
+                {.doing = kWritingCodes}) {
     if (format == ArrayFormat::safetensors && !pack.files.empty()) put_name_ends();
   }
 
@@ -195,12 +195,12 @@ void require_code_ending(const std::filesystem::path& path, const CodeContents& 
   ArrayFormat format;
   const std::string ending = path.extension().string();
   if (ending != ".csv" && !array_format_of(path, format))
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kWritingCodes,
                  .object = path.string(),
                  .found = ending.empty() ? "no ending" : fmt::format("the ending '{}'", ending),
                  .expected = ".csv, .npy, .npz or .safetensors"});
   if (ending == ".npy" && (contents.probabilities || contents.latents))
-    throw Error({.doing = kDoing,
+    throw Error({.doing = kWritingCodes,
                  .object = path.string(),
                  .found = "more than one array for a .npy",
                  .expected = "codes alone",

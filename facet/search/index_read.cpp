@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDoing = "reading an index";
+constexpr const char* kReadingIndex = "reading an index";
 
 std::string metadata_of(const TensorFile& file, const char* key) {
   const auto found = file.metadata.find(key);
@@ -42,8 +42,8 @@ std::vector<IndexSegment> parse_segments(const std::string& text, const std::str
     segment.from_pack = entry["from_pack"].get<bool>();
   }
   if (!good)
-    Attempt{kDoing, object}.fail("a list of segments that cannot be read", "at least one",
-                                 "is the file damaged?");
+    Attempt{kReadingIndex, object}.fail("a list of segments that cannot be read", "at least one",
+                                        "is the file damaged?");
   return segments;
 }
 
@@ -51,7 +51,7 @@ void load_segment(IndexSegment& segment, const fs::path& folder, const Factorial
                   int64_t parts) {
   const fs::path path = image_file(folder, segment.name);
   const std::string object = path.string();
-  const TensorFile file = read_safetensors(path, kDoing);
+  const TensorFile file = read_safetensors(path, kReadingIndex);
   const auto factors = static_cast<int64_t>(prior.size());
   segment.latents = file.get("latents", kFloat16, {segment.images, prior.dimensions()}, object);
   segment.codes = file.get("codes", kInt32, {segment.images, factors}, object);
@@ -60,7 +60,7 @@ void load_segment(IndexSegment& segment, const fs::path& folder, const Factorial
     segment.files = read_texts(file, "files", 1, segment.images, object).front();
   const fs::path scan = scan_file(folder, segment.name);
   const int64_t blocks = (segment.images + kBlockImages - 1) / kBlockImages;
-  segment.scan = read_safetensors(scan, kDoing)
+  segment.scan = read_safetensors(scan, kReadingIndex)
                      .get("scan", kUInt8, {blocks, parts, kBlockImages / 2}, scan.string());
 }
 
@@ -78,24 +78,24 @@ int64_t SearchIndex::count() const {
 
 void require_index(const fs::path& folder) {
   if (!fs::exists(folder / kIndexFile))
-    Attempt{kDoing, folder.string()}.fail("no index.safetensors in it",
-                                          "a folder made by 'facet index --out'",
-                                          "is the path spelled right?");
+    Attempt{kReadingIndex, folder.string()}.fail("no index.safetensors in it",
+                                                 "a folder made by 'facet index --out'",
+                                                 "is the path spelled right?");
 }
 
 SearchIndex read_index(const fs::path& folder, const Vae& model) {
   require_index(folder);
   const fs::path path = folder / kIndexFile;
   const std::string object = path.string();
-  const TensorFile file = read_safetensors(path, kDoing);
+  const TensorFile file = read_safetensors(path, kReadingIndex);
   if (metadata_of(file, "format") != kIndexFormat)
-    Attempt{kDoing, object}.fail(fmt::format("format '{}'", metadata_of(file, "format")),
-                                 fmt::format("'{}'", kIndexFormat));
+    Attempt{kReadingIndex, object}.fail(fmt::format("format '{}'", metadata_of(file, "format")),
+                                        fmt::format("'{}'", kIndexFormat));
   SearchIndex index;
   index.folder = folder;
   index.model = metadata_of(file, "model");
   if (index.model != fingerprint(model))
-    Attempt{kDoing, folder.string()}.fail(
+    Attempt{kReadingIndex, folder.string()}.fail(
         fmt::format("an index of the model with fingerprint {}", index.model),
         fmt::format("{}, this model's", fingerprint(model)),
         "was it made by another run, or before the run went on?");

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDoing = "writing an index";
+constexpr const char* kWritingIndex = "writing an index";
 constexpr int64_t kFittedImages = 20000;
 /// Images whose numbers are computed at a time, a multiple of a block.
 constexpr int64_t kQuantizedAtOnce = 32768;
@@ -56,7 +56,7 @@ bool write_images(const fs::path& path, const Vae& model, const IndexSource& sou
   }
   ArrayWriter writer(path, ArrayFormat::safetensors, arrays,
                      {{"format", kSegmentFormat}, {"model", fingerprint(model)}},
-                     {.doing = kDoing});
+                     {.doing = kWritingIndex});
   writer.append(2, given_components(pack, model.prior));
   if (names.defined()) {
     writer.append(3, names);
@@ -84,7 +84,7 @@ void write_scan(const fs::path& path, const torch::Tensor& latents,
   const int64_t count = latents.size(0), parts = quantizer.stored_parts();
   ArrayWriter writer(path, ArrayFormat::safetensors,
                      {{"scan", kUInt8, {(count + kBlockImages - 1) / kBlockImages, parts, 16}}},
-                     {{"format", kSegmentFormat}}, {.doing = kDoing});
+                     {{"format", kSegmentFormat}}, {.doing = kWritingIndex});
   for (const torch::Tensor& rows : latents.split(kQuantizedAtOnce)) {
     writer.append(0, arrange_blocks(quantizer.quantize(rows)));
     release_pages(rows.data_ptr(), rows.nbytes());
@@ -93,7 +93,7 @@ void write_scan(const fs::path& path, const torch::Tensor& latents,
 }
 
 torch::Tensor stored_latents(const fs::path& path) {
-  return read_safetensors(path, kDoing).tensors.at("latents");
+  return read_safetensors(path, kWritingIndex).tensors.at("latents");
 }
 
 void write_list(const fs::path& folder, const std::string& model, const LatentQuantizer& quantizer,
@@ -109,7 +109,7 @@ void write_list(const fs::path& folder, const std::string& model, const LatentQu
   file.metadata = {{"format", kIndexFormat},
                    {"model", model},
                    {"segments", list.dump(-1, ' ', false, Json::error_handler_t::replace)}};
-  write_safetensors(folder / kIndexFile, file, kDoing);
+  write_safetensors(folder / kIndexFile, file, kWritingIndex);
 }
 
 /// Removes a folder that is not complete, unless keep() was called.
@@ -119,7 +119,7 @@ class NewFolder {
     std::error_code error;
     fs::create_directories(path, error);
     if (error || !fs::is_directory(path))
-      Attempt{kDoing, path.string()}.fail(error ? error.message() : "a file", "a folder");
+      Attempt{kWritingIndex, path.string()}.fail(error ? error.message() : "a file", "a folder");
   }
   ~NewFolder() {
     std::error_code ignored;
@@ -146,7 +146,7 @@ IndexSegment segment_of(const IndexSource& source, size_t number) {
 bool create_index(const fs::path& folder, const Vae& model, const fs::path& config,
                   const fs::path& model_file, const IndexSource& source, int64_t bytes,
                   const PassEvents& events) {
-  const Attempt writing{kDoing, folder.string()};
+  const Attempt writing{kWritingIndex, folder.string()};
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     writing.fail("something that exists", "a new folder",
                  "--append adds images to an index that exists");

@@ -156,9 +156,7 @@ LatentQuantizer LatentQuantizer::restore(const TensorFile& file,
       file.get("quantizer.rotation", kFloat32, {dimensions, dimensions}, object).clone();
   result.centres = file.get("quantizer.centres", kFloat32, {kCentres, dimensions}, object).clone();
   const auto numbers = [&](const char* name) {
-    const torch::Tensor& tensor = file.get(name, kInt64, {-1}, object);
-    return std::vector<int64_t>(tensor.data_ptr<int64_t>(),
-                                tensor.data_ptr<int64_t>() + tensor.numel());
+    return to_integers(file.get(name, kInt64, {-1}, object));
   };
   result.begins = numbers("quantizer.begins");
   result.factors = numbers("quantizer.factors");

@@ -29,11 +29,6 @@ std::string shape_text(const ImageShape& shape) {
   return fmt::format("{}x{} {}", shape.width, shape.height, shape.channels == 1 ? "grey" : "RGB");
 }
 
-std::vector<double> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor flat = tensor.detach().to(torch::kCPU, kFloat64).flatten().contiguous();
-  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
-}
-
 int64_t first_dimension(const FactorialMixture& prior, size_t factor) {
   int64_t first = 0;
   for (size_t i = 0; i < factor; ++i) first += prior.factors[i].dimensions;
@@ -63,7 +58,7 @@ ApiResponse pictures_response(const ServedModel& model, const Look& look,
   Json images = Json::array();
   for (int64_t row = 0; row < pixels.size(0); ++row) {
     Json image = {{"png", base64(draw_one(pixels, row, look.scale))},
-                  {"z", numbers(latents.z[row])},
+                  {"z", to_doubles(latents.z[row])},
                   {"components", components_json(model.prior(), latents.components, row)}};
     if (!commands.empty()) image["command"] = commands[static_cast<size_t>(row)];
     images.push_back(std::move(image));

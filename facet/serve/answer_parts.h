@@ -18,9 +18,6 @@ Json shape_json(const ImageShape& shape);
 /// "16x16 RGB".
 std::string shape_text(const ImageShape& shape);
 
-/// All numbers of a tensor of any shape, row by row.
-std::vector<double> numbers(const torch::Tensor& tensor);
-
 /// Where the factor's block of z begins.
 int64_t first_dimension(const FactorialMixture& prior, size_t factor);
 

@@ -46,7 +46,7 @@ Json factor_probabilities(const FactorialMixture& prior, const Encoding& encodin
   Json factors = Json::array();
   const auto blocks = prior.split(encoding.mean, encoding.variance());
   for (size_t i = 0; i < prior.size(); ++i) {
-    const auto probabilities = numbers(e_step(blocks[i], prior.posteriors[i], {}));
+    const auto probabilities = to_doubles(e_step(blocks[i], prior.posteriors[i], {}));
     const auto highest = std::max_element(probabilities.begin(), probabilities.end());
     factors.push_back({{"name", prior.factors[i].name},
                        {"component", highest - probabilities.begin()},
@@ -94,8 +94,8 @@ ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
   return json_response({{"version", model->version},
                         {"notice", upload.notice},
                         {"original", shape_json(upload.original)},
-                        {"z", numbers(encoding.mean)},
-                        {"log_variance", numbers(encoding.log_variance)},
+                        {"z", to_doubles(encoding.mean)},
+                        {"log_variance", to_doubles(encoding.log_variance)},
                         {"factors", factors},
                         {"input", base64(draw_one(upload.pixels, 0, scale))},
                         {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});

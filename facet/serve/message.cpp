@@ -13,7 +13,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* kDoing = "reading the request";
+constexpr const char* kReadingRequest = "reading the request";
 constexpr size_t kLongestShown = 60;
 
 /// What someone sent, short enough for a message.
@@ -24,7 +24,7 @@ std::string shown(const std::string& text) {
 [[noreturn]] void refuse(const std::string& where, const std::string& found,
                          const std::string& expected, const std::string& cause = "") {
   throw ApiError(400,
-                 to_string({.doing = kDoing,
+                 to_string({.doing = kReadingRequest,
                             .object = shown(where),
                             .found = found,
                             .expected = expected,

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDoing = "writing TensorBoard events";
+constexpr const char* kWritingEvents = "writing TensorBoard events";
 constexpr size_t kFlushBytes = 1 << 16;
 
 /// The CRC table of the Castagnoli polynomial, bits reversed.
@@ -117,7 +117,7 @@ std::vector<double> event_times(std::string_view bytes) {
 
 [[noreturn]] void fail(const fs::path& path, const char* call, int error) {
   throw Error(
-      {.doing = kDoing,
+      {.doing = kWritingEvents,
        .object = path.string(),
        .found = fmt::format("{} failed: {}", call, std::strerror(error)),
        .expected = "a file that can be written",

@@ -25,8 +25,7 @@ StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, i
   // The pseudo-counts of point estimates are arbitrarily large: scaled to the number of images.
   const double excess = usage.sum().item<double>() / static_cast<double>(images);
   if (excess > 1) usage = usage / excess;
-  const std::vector<double> weights(usage.data_ptr<double>(),
-                                    usage.data_ptr<double>() + usage.numel());
+  const std::vector<double> weights = to_doubles(usage);
   StepReport::Factor report;
   report.name = prior.factors[factor].name;
   report.components = prior.factors[factor].components;
