@@ -1,6 +1,7 @@
 // `facet completion bash`: what the shell needs to complete commands, options and the words that an
 // option takes, written from the declarations of the commands.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.h"
 

@@ -1,6 +1,7 @@
 // `facet manual`: the manual page, in the format of man, written from the declarations of the
 // commands. The build writes it to share/man.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/command.h"
 #include "facet/core/version.h"

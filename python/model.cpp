@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "arrays.h"
 #include "bindings.h"

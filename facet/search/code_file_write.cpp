@@ -48,6 +48,8 @@ class TableWriter : public CodeWriter {
     std::string rows;
     const torch::Tensor packed =
         contents_.packed ? pack_codes(codes.codes, layout_) : torch::Tensor();
+    const ImageCodes numbers =
+        contents_.probabilities || contents_.latents ? codes.on_cpu() : ImageCodes();
     for (int64_t n = 0; n < codes.codes.size(0); ++n, ++row_) {
       rows += pack_.files.empty() ? fmt::format("{}", row_)
                                   : csv_cell(std::string(pack_.files[row_]), ',');
@@ -55,7 +57,7 @@ class TableWriter : public CodeWriter {
       const int64_t* const code = codes.codes.data_ptr<int64_t>() + n * codes.codes.size(1);
       for (size_t i = 0; !contents_.packed && i < prior_.size(); ++i)
         rows += "," + csv_cell(prior_.factors[i].component_name(code[i]), ',');
-      for (size_t i = 0; i < prior_.size(); ++i) add_numbers(rows, codes, i, n);
+      for (size_t i = 0; i < prior_.size(); ++i) add_numbers(rows, numbers, i, n);
       rows += "\n";
     }
     file_.write(rows);
@@ -116,12 +118,12 @@ class ArraysWriter : public CodeWriter {
     writer_.append(0, contents_.packed ? pack_codes(codes.codes, layout_) : codes.codes.to(type_));
     size_t next = 1;
     if (contents_.latents) {
-      writer_.append(next++, codes.mean);
-      writer_.append(next++, codes.variance);
+      writer_.append(next++, codes.mean.cpu());
+      writer_.append(next++, codes.variance.cpu());
     }
     if (contents_.probabilities)
       for (const torch::Tensor& probabilities : codes.probabilities)
-        writer_.append(next++, probabilities);
+        writer_.append(next++, probabilities.cpu());
     for (int64_t n = 0; has_names_ && n < count; ++n) {
       const std::string_view name = pack_.files[row_ + n];
       if (wide_names_)

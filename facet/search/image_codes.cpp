@@ -9,11 +9,17 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t kBatchSize = 250;
+constexpr int64_t kBatchSize = 250, kGpuBatchSize = 1000;
 
 void release(const torch::Tensor& rows) { release_pages(rows.data_ptr(), rows.nbytes()); }
 
 }  // namespace
+
+ImageCodes ImageCodes::on_cpu() const {
+  ImageCodes result{codes, {}, mean.cpu(), variance.cpu()};
+  for (const torch::Tensor& factor : probabilities) result.probabilities.push_back(factor.cpu());
+  return result;
+}
 
 ImageCodes read_codes(const Vae& model, const torch::Tensor& pixels) {
   torch::NoGradGuard no_gradient;
@@ -24,12 +30,12 @@ ImageCodes read_codes(const Vae& model, const torch::Tensor& pixels) {
   const auto blocks = model.prior.split(encoding.mean, variance);
   for (size_t i = 0; i < model.prior.size(); ++i) {
     const torch::Tensor probabilities = e_step(blocks[i], model.prior.posteriors[i], {});
-    codes.push_back(probabilities.argmax(1).cpu());
-    result.probabilities.push_back(probabilities.to(kFloat32).cpu());
+    codes.push_back(probabilities.argmax(1));
+    result.probabilities.push_back(probabilities.to(kFloat32));
   }
-  result.codes = torch::stack(codes, 1);
-  result.mean = encoding.mean.to(kFloat32).cpu();
-  result.variance = variance.to(kFloat32).cpu();
+  result.codes = torch::stack(codes, 1).cpu();
+  result.mean = encoding.mean.to(kFloat32);
+  result.variance = variance.to(kFloat32);
   return result;
 }
 
@@ -37,10 +43,11 @@ bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& option
                    const std::function<void(int64_t begin, const ImageCodes&)>& take,
                    const PassEvents& events) {
   release(pack.labels);  // all of them were read when the pack was checked
+  const int64_t batch = model.device().is_cuda() ? kGpuBatchSize : kBatchSize;
   int64_t done = 0;
   for (int64_t slice = 0; done < pack.count(); ++slice) {
     const int64_t begin = done;
-    for (const torch::Tensor& pixels : evaluation_slice(pack, options, slice).split(kBatchSize)) {
+    for (const torch::Tensor& pixels : evaluation_slice(pack, options, slice).split(batch)) {
       if (events.stop && events.stop()) return false;
       take(done, read_codes(model, pixels));
       done += pixels.size(0);

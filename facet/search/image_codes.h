@@ -11,11 +11,13 @@
 
 namespace facet {
 
-/// Of B images; tensors are on the CPU.
+/// Of B images. Codes are on the CPU, all else where the model computes.
 struct ImageCodes {
   torch::Tensor codes;                       ///< int64 [B, I]
   std::vector<torch::Tensor> probabilities;  ///< one per factor, float32 [B, K] (the paper's g)
   torch::Tensor mean, variance;              ///< of q(z|x), float32 [B, Z]
+
+  ImageCodes on_cpu() const;
 };
 
 /// The codes of U8 pixels [B, C, H, W].

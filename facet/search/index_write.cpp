@@ -63,7 +63,7 @@ bool write_images(const fs::path& path, const Vae& model, const IndexSource& sou
     writer.append(4, ends);
   }
   const auto take = [&](int64_t, const ImageCodes& codes) {
-    writer.append(0, codes.mean.to(kFloat16));
+    writer.append(0, codes.mean.to(kFloat16).cpu());
     writer.append(1, codes.codes.to(kInt32));
   };
   if (!for_each_code(model, pack, source.options, take, events)) return false;
