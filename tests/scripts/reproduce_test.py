@@ -59,7 +59,8 @@ def make_packs(folder):
         parts += [f"--{split}", folder / split, f"--{split}-labels", folder / f"{split}.labels"]
     subprocess.run([PROGRAM, "import", "idx", *parts, "--name", "digit", "--out", folder / "binarized-mnist.safetensors"],
                    check=True, capture_output=True)
-    shutil.copyfile(folder / "binarized-mnist.safetensors", folder / "omniglot.safetensors")
+    for name in ("mnist", "omniglot"):
+        shutil.copyfile(folder / "binarized-mnist.safetensors", folder / f"{name}.safetensors")
 
 
 class Reproduce(unittest.TestCase):
@@ -96,11 +97,11 @@ class Reproduce(unittest.TestCase):
             self.assertEqual("importance_bound" in evaluation, "--importance" in part.evaluate)
             self.assertTrue((place / run["name"] / "metrics.jsonl").read_text())
             pack = json.loads((place / run["name"] / "config.json").read_text())["data"]["pack"]
-            self.assertIn(pack, ("data/binarized-mnist.safetensors", "data/omniglot.safetensors"))
+            self.assertIn(pack, (f"data/{name}.safetensors" for name in ("binarized-mnist", "mnist", "omniglot")))
 
     def expect_tables(self, results):
         page = self.folder / "page.md"
-        page.write_text("# Page\n<!-- table: mnist-curve mnist-headline | title components runs elbo importance -->\nold\n"
+        page.write_text("# Page\n<!-- table: mnist-curve mnist-priors | title components runs elbo predictive -->\nold\n"
                         "<!-- end -->\n<!-- figure: mnist-curve/curve/sweep.png | over K -->\n<!-- end -->\n"
                         "<!-- figure: mnist-curve/curve/nothing.png | no -->\n<!-- end -->\nlast\n")
         places = ("--page", str(page), "--results", str(results))
@@ -110,13 +111,13 @@ class Reproduce(unittest.TestCase):
         text = page.read_text()
         self.assertNotIn("old", text)
         self.assertTrue(text.startswith("# Page\n") and text.endswith("<!-- end -->\nlast\n"))
-        elbos = [json.loads(path.read_text())["elbo"] for path in (results / "mnist-headline/best").glob("*/eval.json")]
-        line = next(line for line in text.splitlines() if line.startswith("| our recipe, 50,000 images | 512 | 3 |"))
+        elbos = [json.loads(path.read_text())["elbo"] for path in (results / "mnist-priors/vamp").glob("*/eval.json")]
+        line = next(line for line in text.splitlines() if line.startswith("| VampPrior | 512 | 3 |"))
         self.assertIn(f"| {sum(elbos) / 3:.2f} ± ", line)
         self.assertIn("\n![over K](out/results/mnist-curve/curve/sweep.png)\n", text)
         self.assertNotIn("![no]", text)
         two = json.loads((results / "mnist-curve/curve/components-2/eval.json").read_text())
-        self.assertIn(f"| our recipe, 40,000 steps | 2 | 1 | {two['elbo']:.2f} |", text)
+        self.assertIn(f"| our first recipe, 40,000 steps | 2 | 1 | {two['elbo']:.2f} |", text)
 
     def test_an_unknown_row_is_named(self):
         ended = self.rehearse("mnist-nothing")
