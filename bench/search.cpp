@@ -16,8 +16,8 @@
 #include "facet/core/random.h"
 #include "facet/core/torch.h"
 #include "facet/data/array_read.h"
-#include "facet/search/fast_scan.h"
 #include "facet/search/index_search.h"
+#include "facet/search/scan_tables.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 #include "facet/nets/cpu_convolution.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "facet/core/torch.h"
+#include "facet/nets/shifted_taps.h"
 
 namespace facet {
 
@@ -57,36 +57,6 @@ class TransposedConvolution : public torch::autograd::Function<TransposedConvolu
   }
 };
 
-/// Adds `from` [H, W], shifted by (down, right), to `to` [H, W]; pixels shifted out are dropped.
-template <class Number>
-void add_shifted(const Number* from, Number* to, int64_t height, int64_t width, int64_t down,
-                 int64_t right) {
-  const int64_t first = std::max<int64_t>(right, 0), last = width + std::min<int64_t>(right, 0);
-  for (int64_t row = std::max<int64_t>(down, 0); row < height + std::min<int64_t>(down, 0); ++row) {
-    const Number* source = from + (row - down) * width - right;
-    Number* target = to + row * width;
-    for (int64_t column = first; column < last; ++column) target[column] += source[column];
-  }
-}
-
-/// Adds the contribution of every position in the kernel, `taps` [O, kernel, kernel, B, H, W], to
-/// `output` [B, O, H, W], which already has the bias.
-template <class Number>
-void add_taps(const torch::Tensor& taps, torch::Tensor& output) {
-  const int64_t kernel = taps.size(1), batch = output.size(0), channels = output.size(1);
-  const int64_t height = output.size(2), width = output.size(3), pixels = height * width;
-  const Number* from = taps.data_ptr<Number>();
-  Number* to = output.data_ptr<Number>();
-  at::parallel_for(0, batch, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t image = begin; image < end; ++image)
-      for (int64_t channel = 0; channel < channels; ++channel)
-        for (int64_t tap = 0; tap < kernel * kernel; ++tap)
-          add_shifted(from + ((channel * kernel * kernel + tap) * batch + image) * pixels,
-                      to + (image * channels + channel) * pixels, height, width,
-                      kernel / 2 - tap / kernel, kernel / 2 - tap % kernel);
-  });
-}
-
 class NarrowConvolution : public torch::autograd::Function<NarrowConvolution> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images,
@@ -101,8 +71,10 @@ class NarrowConvolution : public torch::autograd::Function<NarrowConvolution> {
         rows.matmul(pixels.t()).view({channels, kernel, kernel, batch, height, width});
     torch::Tensor output =
         bias.view({1, -1, 1, 1}).expand({batch, channels, height, width}).contiguous();
-    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "narrow_convolution",
-                               [&] { add_taps<scalar_t>(taps, output); });
+    const TapShape shape{batch, channels, height, width, kernel};
+    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "narrow_convolution", [&] {
+      add_taps(shape, taps.data_ptr<scalar_t>(), output.data_ptr<scalar_t>());
+    });
     return output;
   }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "facet/core/parallel.h"
 #include "facet/core/torch.h"
 #include "facet/prior/softmax_rows.h"
 
@@ -100,7 +101,7 @@ DataPass pass_over(const FactorPosterior& posterior, const FactorData& given) {
   const int64_t tiles = (images + rows - 1) / rows;
   std::map<int64_t, PassSums> parts;  // by their first tile: they are added in one order
   std::mutex mutex;
-  at::parallel_for(0, tiles, 1, [&](int64_t first, int64_t last) {
+  parallel_for(tiles, [&](int64_t first, int64_t last) {
     torch::NoGradGuard none_here_either;  // the guard above is that of another thread
     PassSums sums(scores, data, rows);
     for (int64_t tile = first; tile < last; ++tile)

@@ -5,24 +5,20 @@
 // short list to be compared exactly.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "facet/core/tensor.h"
-
 namespace facet {
 
-/// Images whose numbers lie together.
-inline constexpr int64_t kBlockImages = 32;
+/// Images whose numbers lie together; a byte has the numbers of two.
+inline constexpr int64_t kBlockImages = 32, kHalfBlock = kBlockImages / 2;
 inline constexpr int64_t kCentres = 16;
 /// Parts that fit into sums of 16 bits.
 inline constexpr int64_t kMostParts = 256;
 
-/// Numbers below 16, U8 [N, M] with M even, in blocks of 32 images, U8 [ceil(N / 32), M, 16]: byte
-/// j of a part has the number of image j in its low half and that of image j + 16 in its high half.
-/// Images that fill up the last block have zeros.
-torch::Tensor arrange_blocks(const torch::Tensor& numbers);
+inline int64_t block_count(int64_t images) { return (images + kBlockImages - 1) / kBlockImages; }
 
 /// Tables of 8 bits: the distance is about `offset` + `step` times the sum of a table entry per
 /// part. Parts come in pairs; pairs that do not count are left out of the scan.
@@ -31,12 +27,6 @@ struct ScanTables {
   std::vector<int32_t> pairs;    ///< pair p is parts 2p and 2p + 1
   float offset = 0, step = 1;
 };
-
-/// Rounds tables of squared distances, float32 [M, 16]. Entries that exceed the least of their part
-/// by more than `farthest` are cut to it: such an image is too far anyway, and the others keep more
-/// of their precision. Parts with `counts[m]` false do not count.
-ScanTables round_tables(const torch::Tensor& tables, const std::vector<bool>& counts,
-                        float farthest);
 
 /// The sum of an image's entries in tables of floats, [M, 16].
 float table_sum(const uint8_t* blocks, int64_t parts, int64_t row, const float* tables);

@@ -39,8 +39,8 @@ FACET_AVX2 __m256i total(const Sums& sums) {
 
 FACET_AVX2 int64_t find_block(const ScanBlocks& blocks, const ScanTables& tables, int64_t begin,
                               uint16_t limit, uint16_t* sums) {
-  const int64_t end = (blocks.images + kBlockImages - 1) / kBlockImages;
-  const int64_t block_bytes = blocks.parts * (kBlockImages / 2);
+  const int64_t end = block_count(blocks.images);
+  const int64_t block_bytes = blocks.parts * kHalfBlock;
   const int32_t* const pairs = tables.pairs.data();
   const size_t pair_count = tables.pairs.size();
   const uint8_t* const entries = tables.entries.data();
@@ -63,7 +63,7 @@ FACET_AVX2 int64_t find_block(const ScanBlocks& blocks, const ScanTables& tables
                                          _mm256_cmpeq_epi16(_mm256_subs_epu16(two, most), zero));
     if (_mm256_movemask_epi8(near) == 0) continue;
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums), one);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + kBlockImages / 2), two);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + kHalfBlock), two);
     return b;
   }
   return end;

@@ -59,9 +59,9 @@ void load_segment(IndexSegment& segment, const fs::path& folder, const Factorial
   if (file.tensors.count("files") != 0)
     segment.files = read_texts(file, "files", 1, segment.images, object).front();
   const fs::path scan = scan_file(folder, segment.name);
-  const int64_t blocks = (segment.images + kBlockImages - 1) / kBlockImages;
+  const int64_t blocks = block_count(segment.images);
   segment.scan = read_safetensors(scan, kReadingIndex)
-                     .get("scan", kUInt8, {blocks, parts, kBlockImages / 2}, scan.string());
+                     .get("scan", kUInt8, {blocks, parts, kHalfBlock}, scan.string());
 }
 
 }  // namespace

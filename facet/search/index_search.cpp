@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "facet/core/torch.h"
-#include "facet/search/fast_scan.h"
+#include "facet/search/scan_tables.h"
 
 namespace facet {
 
@@ -32,7 +32,7 @@ torch::Tensor matching_images(const IndexSegment& segment, const std::vector<int
 /// One bit per image, one word per block.
 std::vector<uint32_t> bits_of_mask(const torch::Tensor& matching) {
   const int64_t count = matching.size(0);
-  std::vector<uint32_t> words(static_cast<size_t>((count + kBlockImages - 1) / kBlockImages), 0);
+  std::vector<uint32_t> words(static_cast<size_t>(block_count(count)), 0);
   const bool* const mask = matching.data_ptr<bool>();
   for (int64_t n = 0; n < count; ++n)
     words[static_cast<size_t>(n / kBlockImages)] |= static_cast<uint32_t>(mask[n])

@@ -11,9 +11,9 @@
 #include "facet/data/pack_texts.h"
 #include "facet/eval/component_labels.h"
 #include "facet/model/fingerprint.h"
-#include "facet/search/fast_scan.h"
 #include "facet/search/index_file.h"
 #include "facet/search/index_header.h"
+#include "facet/search/scan_tables.h"
 
 namespace facet {
 
@@ -83,7 +83,7 @@ void write_scan(const fs::path& path, const torch::Tensor& latents,
                 const LatentQuantizer& quantizer) {
   const int64_t count = latents.size(0), parts = quantizer.stored_parts();
   ArrayWriter writer(path, ArrayFormat::safetensors,
-                     {{"scan", kUInt8, {(count + kBlockImages - 1) / kBlockImages, parts, 16}}},
+                     {{"scan", kUInt8, {block_count(count), parts, 16}}},
                      {{"format", kSegmentFormat}}, {.doing = kWritingIndex});
   for (const torch::Tensor& rows : latents.split(kQuantizedAtOnce)) {
     writer.append(0, arrange_blocks(quantizer.quantize(rows)));

@@ -7,6 +7,7 @@
 
 #include "facet/core/random.h"
 #include "facet/core/torch.h"
+#include "facet/search/scan_tables.h"
 
 namespace facet {
 namespace {

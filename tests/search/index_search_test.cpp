@@ -8,7 +8,7 @@
 
 #include "facet/core/random.h"
 #include "facet/core/torch.h"
-#include "facet/search/fast_scan.h"
+#include "facet/search/scan_tables.h"
 #include "tests/message_of.h"
 
 namespace facet {
