@@ -54,6 +54,17 @@ Clock::time_point after(double seconds) {
 /// Programs that this one starts do not get its connections.
 void close_on_exec(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
+std::vector<std::string> own_hosts(const HttpOptions& options) {
+  std::vector<std::string> hosts = options.allowed_hosts;
+  hosts.push_back(options.host);
+  return hosts;
+}
+
+}  // namespace
+
+// With a name, because HttpServer::Listener, which other files know, has these types inside.
+namespace http_server {
+
 /// Bytes taken from a budget that all requests share, until they are given back.
 class Reservation {
  public:
@@ -76,12 +87,6 @@ class Reservation {
   std::atomic<int64_t>& budget_;
   int64_t bytes_ = 0;
 };
-
-std::vector<std::string> own_hosts(const HttpOptions& options) {
-  std::vector<std::string> hosts = options.allowed_hosts;
-  hosts.push_back(options.host);
-  return hosts;
-}
 
 /// What all connections share.
 struct Service {
@@ -305,7 +310,7 @@ void Connection::drain() {
                           });
 }
 
-}  // namespace
+}  // namespace http_server
 
 class HttpServer::Listener {
  public:
@@ -318,6 +323,7 @@ class HttpServer::Listener {
   void run(const std::function<bool()>& stop);
 
  private:
+  using Connection = http_server::Connection;
   using Pointer = std::shared_ptr<Connection>;
 
   void listen();
@@ -328,7 +334,7 @@ class HttpServer::Listener {
   std::vector<Pointer> living();
   void turn();
 
-  Service service_;
+  http_server::Service service_;
   std::vector<std::weak_ptr<Connection>> connections_;
   tcp::acceptor acceptor_;
   int port_ = 0;
