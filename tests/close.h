@@ -2,10 +2,12 @@
 // tolerance, and making posteriors that look like trained ones.
 #pragma once
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "facet/core/random.h"
-#include "facet/core/tensor.h"
+#include "facet/core/torch.h"
 #include "facet/prior/factorial_mixture.h"
 
 namespace facet {
@@ -35,6 +37,13 @@ inline torch::Tensor normal64(const Key& key, torch::IntArrayRef shape) {
 
 /// A float64 scalar, such as a step's weights.
 inline torch::Tensor number(double value) { return torch::full({}, value, kFloat64); }
+
+inline torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
+  return torch::tensor(values, kInt64);
+}
+
+/// With numbers that are not the defaults.
+inline const Hyperprior kHyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.1};
 
 /// Encodings with standard normal means and variances around 1/2, both [B, D].
 inline BlockEncoding random_block(const Key& key, int64_t images, int64_t dimensions) {

@@ -2,22 +2,18 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "facet/core/json.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/data/csv.h"
 #include "tests/cli/run_program.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// 300 vectors in three clusters with a few labels, and a run on them.
 class FittedRun : public testing::Test {

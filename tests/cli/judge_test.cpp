@@ -1,19 +1,13 @@
 // `facet eval --judge`: the table and the JSON, which labels the judge learns from, and one line
 // for runs that cannot be judged. How well it judges is the library's matter.
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "facet/core/json.h"
 #include "tests/cli/run_program.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
-
-using Json = nlohmann::json;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The quick run with the factor 'first' named by glasses, from a quarter of the labels.
 class JudgedRun : public testing::Test {

@@ -4,13 +4,10 @@
 
 #include "facet/data/csv.h"
 #include "tests/cli/run_program.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The quick run with the factor 'first' named by glasses, from a quarter of the labels, and a run
 /// without named factors; a pack of portraits.

@@ -9,13 +9,10 @@
 #include "facet/model/model_file.h"
 #include "tests/cli/run_program.h"
 #include "tests/close.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// Writes a run whose model was never trained but has a prior with spread-out components.
 void write_run(const std::filesystem::path& folder, bool named) {

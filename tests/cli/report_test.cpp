@@ -7,16 +7,13 @@
 #include "facet/data/image_file.h"
 #include "facet/report/html.h"
 #include "tests/cli/run_program.h"
+#include "tests/contains.h"
 #include "tests/report/well_formed.h"
 
 namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A run with a named factor, and one that a signal stopped while it pre-trained.
 class ReportCommand : public testing::Test {

@@ -4,21 +4,16 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "facet/core/json.h"
 #include "facet/data/image_file.h"
 #include "tests/cli/run_program.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 class Sweep : public testing::Test {
  protected:

@@ -6,6 +6,7 @@
 
 #include "facet/core/json.h"
 #include "facet/core/options.h"
+#include "tests/contains.h"
 #include "tests/message_of.h"
 
 namespace facet {
@@ -44,11 +45,6 @@ struct Lamps {
   }
 };
 
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts)
-    EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks " << part;
-}
-
 Lamps read_lamps(const std::string& text, OldNames old_names = OldNames::refuse) {
   Lamps lamps;
   read_options(lamps, parse_config(text, "lamps.json"), "lamps.json", old_names);
@@ -78,12 +74,12 @@ TEST(OldNames, AreRefusedInSettingsToo) {
                {"'front.light'", "expected 'front.brightness'"});
 }
 
-const std::string old_lamps = R"({"front": {"light": 3, "kind": "diode", "colours": ["rot", "red"],
+const std::string kOldLamps = R"({"front": {"light": 3, "kind": "diode", "colours": ["rot", "red"],
                                             "generator": {"volts": 12}},
                                   "others": [{"light": 4}, {"brightness": 5, "kind": "glass"}]})";
 
 TEST(OldNames, AreTakenAsTheNewOnesWhereTheyAreAccepted) {
-  const Lamps lamps = read_lamps(old_lamps, OldNames::accept);
+  const Lamps lamps = read_lamps(kOldLamps, OldNames::accept);
   EXPECT_EQ(lamps.front.brightness, 3);
   EXPECT_EQ(lamps.front.kind, "led");
   EXPECT_EQ(lamps.front.colours, (std::vector<std::string>{"red", "red"}));
@@ -94,7 +90,7 @@ TEST(OldNames, AreTakenAsTheNewOnesWhereTheyAreAccepted) {
 }
 
 TEST(OldNames, AreNotWrittenAgainNorDescribed) {
-  const Json written = write_options(read_lamps(old_lamps, OldNames::accept));
+  const Json written = write_options(read_lamps(kOldLamps, OldNames::accept));
   EXPECT_EQ(write_options(read_lamps(written.dump())), written) << "no old name is left";
   for (const OptionDescription& line : describe_options<Lamps>())
     for (const char* old_name : {"light", "generator", "diode"})

@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/json.h"
+#include "tests/contains.h"
 #include "tests/message_of.h"
 
 namespace facet {
@@ -53,11 +54,6 @@ Bicycle read(const std::string& text) {
   Bicycle bicycle;
   read_options(bicycle, parse_config(text, "bike.json"), "bike.json");
   return bicycle;
-}
-
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts)
-    EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks " << part;
 }
 
 /// The message contains every part.
@@ -252,14 +248,14 @@ Street read_street(const std::string& text) {
   return street;
 }
 
-const std::string three_deep = R"({"sheds": [
+const std::string kThreeDeep = R"({"sheds": [
     {"bicycles": [{"wheels": [{"spokes": 20}, {"spokes": 21}, {"rim": "wood"}], "gears": 5},
                   {"teeth": [11]}], "doors": 2},
     {"name": "empty", "bicycles": []},
     {"bicycles": [{}, {"wheels": []}, {"wheels": [{"spokes": 30}]}]}]})";
 
 TEST(NestedLists, AreRead) {
-  const Street street = read_street(three_deep);
+  const Street street = read_street(kThreeDeep);
   ASSERT_EQ(street.sheds.size(), 3u);
   const Shed& first = street.sheds[0];
   ASSERT_EQ(first.bicycles.size(), 2u);
@@ -291,7 +287,7 @@ TEST(NestedLists, ErrorsNameEveryIndex) {
 }
 
 TEST(NestedLists, ReadingWhatWasWrittenGivesTheSame) {
-  const Json written = write_options(read_street(three_deep));
+  const Json written = write_options(read_street(kThreeDeep));
   EXPECT_EQ(written["sheds"][0]["bicycles"][0]["wheels"][1]["spokes"], 21);
   EXPECT_EQ(written["sheds"][0]["doors"], 2);
   EXPECT_EQ(written["sheds"][1]["bicycles"], Json::array());
@@ -309,7 +305,7 @@ TEST(NestedLists, AreDescribedByOneElementEach) {
 }
 
 TEST(NestedLists, SettingsReachThem) {
-  Json config = parse_config(three_deep, "street.json");
+  Json config = parse_config(kThreeDeep, "street.json");
   apply_setting(config, "sheds.0.bicycles.0.wheels.2.spokes=40");
   Street street;
   read_options(street, config, "street.json");

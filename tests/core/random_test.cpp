@@ -9,24 +9,24 @@
 namespace facet {
 namespace {
 
-const auto float64 = torch::TensorOptions().dtype(kFloat64);
+const auto kDoubles = torch::TensorOptions().dtype(kFloat64);
 
 TEST(Key, TheSameKeyDrawsTheSameNumbers) {
   const Key key(7);
-  EXPECT_TRUE(torch::equal(standard_normal(key, {1000}, float64),
-                           standard_normal(Key(7), {1000}, float64)));
-  EXPECT_TRUE(torch::equal(uniform(key, {1000}, float64), uniform(key, {1000}, float64)));
+  EXPECT_TRUE(torch::equal(standard_normal(key, {1000}, kDoubles),
+                           standard_normal(Key(7), {1000}, kDoubles)));
+  EXPECT_TRUE(torch::equal(uniform(key, {1000}, kDoubles), uniform(key, {1000}, kDoubles)));
   EXPECT_TRUE(torch::equal(permutation(key, 1000), permutation(key, 1000)));
 }
 
 TEST(Key, DrawsNeitherUseNorAdvanceTheGlobalGenerator) {
   const Key key(7);
   torch::manual_seed(1);
-  const torch::Tensor before = standard_normal(key, {100}, float64);
+  const torch::Tensor before = standard_normal(key, {100}, kDoubles);
   const torch::Tensor global = torch::randn({100});
   torch::manual_seed(1);
   EXPECT_TRUE(torch::equal(torch::randn({100}), global));
-  EXPECT_TRUE(torch::equal(standard_normal(key, {100}, float64), before));
+  EXPECT_TRUE(torch::equal(standard_normal(key, {100}, kDoubles), before));
 }
 
 TEST(Key, FoldsAndSeedsDiffer) {
@@ -55,10 +55,10 @@ TEST(Key, AStepNumberInATensorGivesTheSameKeyAsTheNumber) {
 TEST(Key, NeighbouringStepsAreUncorrelated) {
   const Key key(3);
   const int64_t count = 40000;
-  const torch::Tensor one = standard_normal(key.fold(1), {count}, float64);
+  const torch::Tensor one = standard_normal(key.fold(1), {count}, kDoubles);
   for (const Key& other : {key.fold(2), key.fold("noise"), Key(4).fold(1)}) {
     const double correlation =
-        (one * standard_normal(other, {count}, float64)).mean().item<double>();
+        (one * standard_normal(other, {count}, kDoubles)).mean().item<double>();
     EXPECT_LT(std::abs(correlation), 5.0 / std::sqrt(count));  // five standard errors
   }
 }
@@ -88,7 +88,7 @@ TEST(Key, NormalDrawsHaveTheMomentsOfTheNormal) {
 }
 
 TEST(Key, UniformDrawsFillTheUnitInterval) {
-  const torch::Tensor x = uniform(Key(12), {200000}, float64);
+  const torch::Tensor x = uniform(Key(12), {200000}, kDoubles);
   EXPECT_GE(x.min().item<double>(), 0.0);
   EXPECT_LT(x.max().item<double>(), 1.0);
   EXPECT_NEAR(x.mean().item<double>(), 0.5, 5 * std::sqrt(1.0 / 12 / 200000));

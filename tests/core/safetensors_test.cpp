@@ -16,7 +16,7 @@
 namespace facet {
 namespace {
 
-const std::vector<torch::ScalarType> every_type = {
+const std::vector<torch::ScalarType> kEveryType = {
     kFloat64, kFloat32, kFloat16, torch::kBFloat16, kInt64,
     kInt32,   kInt16,   kInt8,    kUInt8,           torch::kBool};
 
@@ -59,7 +59,7 @@ using SafetensorsDeathTest = Safetensors;
 
 TEST_F(Safetensors, RoundTripKeepsEveryTypeShapeAndValue) {
   TensorFile file;
-  for (const torch::ScalarType type : every_type) {
+  for (const torch::ScalarType type : kEveryType) {
     const std::string name = c10::toString(type);
     const torch::Tensor values = torch::tensor({1.0, 0.0, 3.0, 100.0, 7.0, 1.0}).to(type);
     file.tensors[name + ".matrix"] = values.view({2, 3});

@@ -16,7 +16,7 @@ namespace facet {
 namespace {
 
 /// Rounding of float32 over sums of a few hundred numbers.
-constexpr double float_relative = 2e-5, float_absolute = 2e-5;
+constexpr double kFloatRelative = 2e-5, kFloatAbsolute = 2e-5;
 
 bool kernels_here() {
   return cuda::available() && cuda::kernels_available(torch::Device(torch::kCUDA, 0));
@@ -61,7 +61,7 @@ torch::Tensor counter(int64_t step) {
 }
 
 testing::AssertionResult float_close(const torch::Tensor& gpu, const torch::Tensor& expected) {
-  return close(back(gpu), expected, float_relative, float_absolute);
+  return close(back(gpu), expected, kFloatRelative, kFloatAbsolute);
 }
 
 TEST_F(Kernels, DrawsDependOnKeyStepAndPlaceAlone) {

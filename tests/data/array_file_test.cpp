@@ -7,13 +7,14 @@
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "tests/contains.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
 namespace {
 
-class ArrayFile : public testing::Test {
+class ArrayFileTest : public testing::Test {
  protected:
   std::string put(const std::string& name, const std::string& bytes) {
     write_text(folder_ / name, bytes, "test");
@@ -42,11 +43,7 @@ torch::Tensor table(int64_t rows, const std::vector<double>& numbers) {
   return torch::tensor(numbers, kFloat64).view({rows, -1});
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-TEST_F(ArrayFile, NpyOfEveryTypeHasItsNumbers) {
+TEST_F(ArrayFileTest, NpyOfEveryTypeHasItsNumbers) {
   const torch::Tensor expected = table(2, {1.0, 2.0, 3.0, 4.0, 5.0, 60.0});
   const auto check = [&](const std::string& type, const std::string& bytes) {
     const torch::Tensor read = read_vectors(put("a.npy", header(type, "(2, 3)") + bytes));
@@ -66,12 +63,12 @@ TEST_F(ArrayFile, NpyOfEveryTypeHasItsNumbers) {
   EXPECT_EQ(wide[0].item<int64_t>(), 4000000000) << "unsigned numbers stay positive";
 }
 
-TEST_F(ArrayFile, NpyInFortranOrderIsTheSameTable) {
+TEST_F(ArrayFileTest, NpyInFortranOrderIsTheSameTable) {
   const auto path = put("a.npy", header("<f4", "(2, 3)", "True") + raw<float>({1, 4, 2, 5, 3, 6}));
   EXPECT_TRUE(read_vectors(path).to(kFloat64).equal(table(2, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0})));
 }
 
-TEST_F(ArrayFile, DamagedNpyIsRefused) {
+TEST_F(ArrayFileTest, DamagedNpyIsRefused) {
   const std::string good = header("<f4", "(2, 3)") + raw<float>({1, 2, 3, 4, 5, 6});
   EXPECT_TRUE(contains(refusal(put("a.npy", good.substr(0, good.size() - 4))), "cut short"));
   EXPECT_TRUE(contains(refusal(put("a.npy", good + "x")), "25 bytes of numbers"));
@@ -98,7 +95,7 @@ TEST_F(ArrayFile, DamagedNpyIsRefused) {
   }
 }
 
-TEST_F(ArrayFile, VecsAreRowsBehindTheirLengths) {
+TEST_F(ArrayFileTest, VecsAreRowsBehindTheirLengths) {
   const auto with_length = [](const std::string& numbers) { return raw<int32_t>({3}) + numbers; };
   const auto floats =
       put("a.fvecs", with_length(raw<float>({1, 2, 3})) + with_length(raw<float>({4, 5, 6})));
@@ -113,7 +110,7 @@ TEST_F(ArrayFile, VecsAreRowsBehindTheirLengths) {
   EXPECT_TRUE(contains(refusal(put("d.fvecs", raw<int32_t>({-3}))), "-3 dimensions"));
 }
 
-TEST_F(ArrayFile, CsvMayHaveAHeader) {
+TEST_F(ArrayFileTest, CsvMayHaveAHeader) {
   const torch::Tensor expected = table(2, {1.0, -2.5, 3e4, 0.0});
   for (const char* text : {"1,-2.5\n3e4,0\n", "x,y\n1,-2.5\n\n3e4,+0", "1;-2.5\r\n30000;0\r\n",
                            "\"a\"\t\"b\"\n\"1\"\t -2.5 \n3.0e+4\t0\n"})
@@ -126,7 +123,7 @@ TEST_F(ArrayFile, CsvMayHaveAHeader) {
   EXPECT_TRUE(contains(refusal(put("a.csv", "x,y\n")), "a header without rows"));
 }
 
-TEST_F(ArrayFile, SafetensorsNeedANameOnlyWhereThereAreSeveral) {
+TEST_F(ArrayFileTest, SafetensorsNeedANameOnlyWhereThereAreSeveral) {
   TensorFile file;
   file.tensors["codes"] = torch::ones({4, 2}, kFloat32);
   file.tensors["list"] = torch::ones({4}, kFloat32);
@@ -141,7 +138,7 @@ TEST_F(ArrayFile, SafetensorsNeedANameOnlyWhereThereAreSeveral) {
   EXPECT_TRUE(contains(refusal(put("a.parquet", "x")), "the ending '.parquet'"));
 }
 
-TEST_F(ArrayFile, TheFirstValueThatIsNotFiniteIsFound) {
+TEST_F(ArrayFileTest, TheFirstValueThatIsNotFiniteIsFound) {
   torch::Tensor vectors = torch::zeros({3000, 500}, kFloat32);
   EXPECT_FALSE(first_not_finite(vectors).found());
   vectors[2999][7] = std::numeric_limits<float>::infinity();

@@ -18,7 +18,7 @@ namespace {
 const std::map<std::string, std::string> kMetadata = {{"format", "test"}, {"note", "grün, 3 × 4"}};
 
 torch::Tensor floats() { return torch::arange(12, kFloat32).view({6, 2}) / 7; }
-torch::Tensor numbers() { return torch::arange(18, kInt16).view({6, 3}) - 4; }
+torch::Tensor integers() { return torch::arange(18, kInt16).view({6, 3}) - 4; }
 
 /// Two arrays and texts, in pieces of two rows.
 void write_three(const std::filesystem::path& path, uint64_t zip64_from = 0xFFFFFFFF) {
@@ -30,7 +30,7 @@ void write_three(const std::filesystem::path& path, uint64_t zip64_from = 0xFFFF
   ArrayWriter writer(path, format, arrays, kMetadata, {"test", zip64_from});
   for (int64_t begin = 0; begin < 6; begin += 2) {
     writer.append(1, floats().narrow(0, begin, 2));
-    writer.append(0, numbers().narrow(0, begin, 2));
+    writer.append(0, integers().narrow(0, begin, 2));
     for (int64_t n = begin; texts && n < begin + 2; ++n)
       writer.append_text(2, n == 3 ? "größe" : std::to_string(n));
   }
@@ -39,7 +39,7 @@ void write_three(const std::filesystem::path& path, uint64_t zip64_from = 0xFFFF
 
 void expect_three(const std::filesystem::path& path) {
   const ArrayFile file = read_arrays(path, "test");
-  EXPECT_TRUE(torch::equal(file.arrays.at("numbers"), numbers()));
+  EXPECT_TRUE(torch::equal(file.arrays.at("numbers"), integers()));
   EXPECT_TRUE(torch::equal(file.arrays.at("floats"), floats()));
   EXPECT_EQ(file.metadata, kMetadata);
 }
@@ -110,7 +110,7 @@ TEST(ArrayFiles, NumPyReadsAndWritesTheSame) {
   const std::string in = "import numpy as n, json; p='" + folder.path().string() + "/'; ";
   {
     ArrayWriter writer(folder / "a.npy", ArrayFormat::npy, {{"", kInt16, {6, 3}}}, {});
-    writer.append(0, numbers());
+    writer.append(0, integers());
     writer.finish();
   }
   const std::string same_numbers = "(a == n.arange(18).reshape(6, 3) - 4).all()";

@@ -7,6 +7,7 @@
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_slices.h"
+#include "tests/data/values_of.h"
 
 namespace facet {
 namespace {
@@ -15,11 +16,6 @@ namespace {
 ImageSet numbered(int64_t count) {
   return {torch::arange(count).to(kUInt8).view({count, 1, 1, 1}), torch::empty({count, 0}, kInt64),
           false};
-}
-
-std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
 TEST(Batches, EveryEpochShowsEveryImageOnce) {

@@ -12,6 +12,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/data/import.h"
+#include "tests/data/values_of.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
@@ -19,17 +20,6 @@ namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
-
-std::vector<std::string> texts(const TextColumn& column) {
-  std::vector<std::string> result;
-  for (int64_t n = 0; n < column.size(); ++n) result.emplace_back(column[n]);
-  return result;
-}
 
 /// Images a.png, b.png and below/c.png of 4x4 pixels, each of one colour.
 class ImportFolder : public testing::Test {

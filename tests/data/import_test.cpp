@@ -7,6 +7,7 @@
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
 #include "facet/data/portraits.h"
+#include "tests/data/values_of.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
@@ -14,11 +15,6 @@ namespace facet {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
-}
 
 class ImportIdx : public testing::Test {
  protected:

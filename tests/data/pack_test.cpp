@@ -13,6 +13,7 @@
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
 #include "facet/model/model_file.h"
+#include "tests/data/values_of.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
@@ -34,11 +35,6 @@ Pack small_pack() {
   pack.table.file_column = 1;
   pack.table.separator = ';';
   return pack;
-}
-
-std::vector<int64_t> numbers(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.to(kInt64).contiguous();
-  return {plain.data_ptr<int64_t>(), plain.data_ptr<int64_t>() + plain.numel()};
 }
 
 class PackFile : public testing::Test {
@@ -73,12 +69,6 @@ TEST_F(PackFile, ReadingGivesWhatWasWritten) {
     EXPECT_EQ(back.properties[p].name, pack.properties[p].name);
     EXPECT_EQ(back.properties[p].values, pack.properties[p].values);
   }
-}
-
-std::vector<std::string> texts(const TextColumn& column) {
-  std::vector<std::string> result;
-  for (int64_t n = 0; n < column.size(); ++n) result.emplace_back(column[n]);
-  return result;
 }
 
 TEST_F(PackFile, FileNamesAndTheTableComeBackAsTheyWere) {

@@ -10,7 +10,7 @@
 namespace facet {
 namespace {
 
-Pack grey_pack() {
+Pack noise_pack() {
   Pack pack;
   pack.images = uniform(Key(1), {30, 1, 4, 4}, {}).mul(255).to(kUInt8);
   pack.labels = torch::zeros({30, 1}, kInt32);
@@ -27,7 +27,7 @@ ImageSet select(const Pack& pack, Split split, const std::string& binarize, int6
 }
 
 TEST(SharedPixels, SetsWithEqualPixelsShareThem) {
-  Pack pack = grey_pack();
+  Pack pack = noise_pack();
   const Pack unshared = pack;
   pack.shared = std::make_shared<SharedPixels>();
   const auto address = [&](Split split, const std::string& binarize, int64_t seed = 1) {
@@ -45,7 +45,7 @@ TEST(SharedPixels, SetsWithEqualPixelsShareThem) {
 }
 
 TEST(SharedPixels, LabelsAreNotShared) {
-  Pack pack = grey_pack();
+  Pack pack = noise_pack();
   pack.shared = std::make_shared<SharedPixels>();
   DataOptions few;
   few.label_fraction = 0.1;

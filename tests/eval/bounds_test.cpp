@@ -17,7 +17,7 @@
 namespace facet {
 namespace {
 
-constexpr int64_t images = 240;
+constexpr int64_t kImages = 240;
 
 /// A model whose encoder's means are spread widely enough that images get different components.
 Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"smile", 3, 2}}) {
@@ -38,15 +38,15 @@ Vae tiny_model(const std::vector<FactorOptions>& factors = {{"hair", 6, 3}, {"sm
 /// Random images with two properties: the first unknown, the second known for half of the images.
 ImageSet image_set() {
   ImageSet set;
-  set.pixels = uniform(Key(3), {images, 1, 8, 8}, kFloat32).mul(255).to(kUInt8);
-  torch::Tensor style = torch::arange(images).remainder(3);
-  style.narrow(0, 0, images / 2).fill_(-1);
-  set.labels = torch::stack({torch::full({images}, -1, kInt64), style}, 1);
+  set.pixels = uniform(Key(3), {kImages, 1, 8, 8}, kFloat32).mul(255).to(kUInt8);
+  torch::Tensor style = torch::arange(kImages).remainder(3);
+  style.narrow(0, 0, kImages / 2).fill_(-1);
+  set.labels = torch::stack({torch::full({kImages}, -1, kInt64), style}, 1);
   return set;
 }
 
-const std::vector<Property> properties = {{"age", {"young", "old"}},
-                                          {"style", {"long", "short", "bald"}}};
+const std::vector<Property> kAgeAndStyle = {{"age", {"young", "old"}},
+                                            {"style", {"long", "short", "bald"}}};
 
 EvaluationOptions with_batch(int64_t batch_size) {
   EvaluationOptions options;
@@ -58,8 +58,8 @@ TEST(Evaluate, TermsAddUpToTheBound) {
   Vae model = tiny_model();
   EvaluationOptions options = with_batch(100);
   options.samples = 3;
-  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
-  EXPECT_EQ(result.count, images);
+  const Evaluation result = evaluate(model, image_set(), kAgeAndStyle, "test", options);
+  EXPECT_EQ(result.count, kImages);
   EXPECT_EQ(result.samples, 3);
   EXPECT_EQ(result.split, "test");
   // Only the order of float64 sums differs.
@@ -76,12 +76,12 @@ TEST(Evaluate, IsTheMeanOfTheObjectiveOverTheImages) {
   const torch::Tensor x = model.likelihood().from_pixels(set.pixels);
   EvaluationOptions options = with_batch(64);
   options.samples = 100;
-  const Evaluation result = evaluate(model, set, properties, "test", options);
+  const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", options);
   double bound = 0;
   for (uint64_t draw = 0; draw < 100; ++draw)
     bound += bound_terms(model, x, {}, Key(4).fold(draw)).bound().mean().item<double>() / 100;
   const BoundTerms terms = bound_terms(model, x, {}, Key(5));
-  const double error = terms.bound().std().item<double>() / std::sqrt(images);
+  const double error = terms.bound().std().item<double>() / std::sqrt(kImages);
   // Each is a mean over a hundred draws, and one draw has at most this standard error.
   EXPECT_NEAR(result.elbo, bound, 5 * std::sqrt(2.0 / 100) * error);
   // The KL terms need no draws: they differ only by float32 convolutions at other batch sizes.
@@ -92,16 +92,16 @@ TEST(Evaluate, IsTheMeanOfTheObjectiveOverTheImages) {
   // With one draw the standard error is the spread over images; another draw changes it by the
   // relative sampling error of a standard deviation, 1 / sqrt(2 n) = 0.05.
   options.samples = 1;
-  EXPECT_NEAR(evaluate(model, set, properties, "test", options).standard_error, error,
+  EXPECT_NEAR(evaluate(model, set, kAgeAndStyle, "test", options).standard_error, error,
               0.25 * error);
 }
 
 TEST(Evaluate, DivergencesDoNotDependOnTheBatchSize) {
   Vae model = tiny_model();
   const ImageSet set = image_set();
-  const Evaluation whole = evaluate(model, set, properties, "test", with_batch(images));
+  const Evaluation whole = evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages));
   for (const int64_t size : {1, 7, 100, 10'000}) {
-    const Evaluation parts = evaluate(model, set, properties, "test", with_batch(size));
+    const Evaluation parts = evaluate(model, set, kAgeAndStyle, "test", with_batch(size));
     for (size_t i = 0; i < 2; ++i) {
       // float32 convolutions may sum in another order for another batch.
       EXPECT_NEAR(parts.factors[i].kl_z, whole.factors[i].kl_z, 1e-4);
@@ -116,23 +116,23 @@ TEST(Evaluate, IsAFunctionOfItsSeed) {
   Vae model = tiny_model();
   const ImageSet set = image_set();
   EvaluationOptions options = with_batch(100);
-  const double once = evaluate(model, set, properties, "test", options).elbo;
-  EXPECT_EQ(once, evaluate(model, set, properties, "test", options).elbo);
+  const double once = evaluate(model, set, kAgeAndStyle, "test", options).elbo;
+  EXPECT_EQ(once, evaluate(model, set, kAgeAndStyle, "test", options).elbo);
   options.seed = 2;
-  EXPECT_NE(once, evaluate(model, set, properties, "test", options).elbo);
+  EXPECT_NE(once, evaluate(model, set, kAgeAndStyle, "test", options).elbo);
 }
 
 TEST(Evaluate, ImportanceBoundLiesAboveTheElboAndGrowsWithSamples) {
   Vae model = tiny_model();
   const ImageSet set = image_set();
-  EvaluationOptions options = with_batch(images);
+  EvaluationOptions options = with_batch(kImages);
   options.samples = 30;
-  const double elbo = evaluate(model, set, properties, "test", options).elbo;
+  const double elbo = evaluate(model, set, kAgeAndStyle, "test", options).elbo;
   double previous = elbo;
   for (const int64_t samples : {1, 4, 16, 64}) {
     options.samples = 1;
     options.importance = samples;
-    const Evaluation result = evaluate(model, set, properties, "test", options);
+    const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", options);
     ASSERT_TRUE(result.importance_bound.has_value());
     EXPECT_EQ(result.importance_samples, samples);
     // One draw is as noisy as the ELBO; more draws reduce the noise and raise the bound.
@@ -156,7 +156,7 @@ TEST(Evaluate, ImportanceBoundOfAnExactPosteriorIsTheEvidence) {
   }
   EvaluationOptions options = with_batch(100);
   options.importance = 2;
-  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
+  const Evaluation result = evaluate(model, image_set(), kAgeAndStyle, "test", options);
   // Bernoulli with p = 1/2 for every pixel: -64 log 2. The tolerance is for float32 sums of 64.
   EXPECT_NEAR(*result.importance_bound, -64 * std::log(2.0), 1e-4);
   EXPECT_NEAR(result.reconstruction, -64 * std::log(2.0), 1e-4);
@@ -176,7 +176,7 @@ TEST(Evaluate, UsedComponentsHaveMoreThanOneImageInExpectation) {
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
       bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
-  const Evaluation result = evaluate(model, set, properties, "test", with_batch(50));
+  const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", with_batch(50));
   for (size_t i = 0; i < 2; ++i) {
     const torch::Tensor usage = terms.factors[i].responsibilities.sum(0);
     EXPECT_EQ(result.factors[i].used, usage.gt(1).sum().item<int64_t>());
@@ -191,7 +191,7 @@ TEST(Evaluate, UsedComponentsHaveMoreThanOneImageInExpectation) {
   torch::Tensor far = torch::full_like(q.m, 1000.0);
   far[4] = 0;
   posterior = FactorPosterior::from_mean({far, q.s, q.a, q.b}, posterior.counts);
-  const Evaluation single = evaluate(model, set, properties, "test", with_batch(50));
+  const Evaluation single = evaluate(model, set, kAgeAndStyle, "test", with_batch(50));
   EXPECT_EQ(single.factors[0].used, 1);
   EXPECT_NEAR(single.factors[0].perplexity, 1, 1e-6);
 }
@@ -207,7 +207,7 @@ TEST(Evaluate, AgreementIsMeasuredOnKnownLabels) {
   ASSERT_GT(torch::bincount(codes.narrow(0, 100, 140), {}, 3).gt(5).sum().item<int64_t>(), 1);
   set.labels.select(1, 1).narrow(0, 100, 140).copy_(codes.narrow(0, 100, 140));
   set.labels.select(1, 1).narrow(0, 0, 100).fill_(-1);
-  const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
+  const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages));
   ASSERT_EQ(result.factors[1].properties.size(), 1u);  // no age is known
   const PropertyAgreement* best = result.factors[1].best();
   ASSERT_NE(best, nullptr);
@@ -219,7 +219,7 @@ TEST(Evaluate, AgreementIsMeasuredOnKnownLabels) {
   EXPECT_LT(result.factors[0].best()->accuracy, 1);
 
   set.labels.fill_(-1);
-  EXPECT_EQ(evaluate(model, set, properties, "test", with_batch(images)).factors[1].best(),
+  EXPECT_EQ(evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages)).factors[1].best(),
             nullptr);
 }
 
@@ -234,7 +234,7 @@ TEST(Evaluate, GapAndDependenceAreThoseOfTheCodes) {
   // Style is the code of the factor 'smile'; everyone is young, a property without entropy.
   set.labels.select(1, 0).zero_();
   set.labels.select(1, 1).copy_(smile);
-  const Evaluation result = evaluate(model, set, properties, "test", with_batch(images));
+  const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages));
   ASSERT_EQ(result.gaps.size(), 1u);
   const PropertyGap& gap = result.gaps[0];
   EXPECT_EQ(gap.property, "style");
@@ -262,7 +262,7 @@ TEST(Evaluate, ActiveDimensionsAreThoseThatVaryOverImages) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor weight = parameter_of(model, "encoder.head.weight");
   const auto active = [&] {
-    const Evaluation result = evaluate(model, image_set(), properties, "test", with_batch(70));
+    const Evaluation result = evaluate(model, image_set(), kAgeAndStyle, "test", with_batch(70));
     EXPECT_EQ(result.factors[0].dimensions, 3);
     EXPECT_EQ(result.factors[1].dimensions, 2);
     return std::pair(result.factors[0].active_dimensions, result.factors[1].active_dimensions);
@@ -284,10 +284,10 @@ TEST(Evaluate, AccuracyOfANamedFactorMatchesValuesByName) {
   const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
   ASSERT_GT(torch::bincount(codes, {}, 3).gt(0).sum().item<int64_t>(), 1);
   set.labels.select(1, 1).copy_((codes + 2).remainder(3));  // component 0 is bald, label 2
-  const Evaluation right = evaluate(model, set, properties, "test", with_batch(images));
+  const Evaluation right = evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages));
   EXPECT_EQ(right.factors[1].best()->accuracy, 1);
   set.labels.select(1, 1).copy_(codes);
-  const Evaluation wrong = evaluate(model, set, properties, "test", with_batch(images));
+  const Evaluation wrong = evaluate(model, set, kAgeAndStyle, "test", with_batch(kImages));
   EXPECT_EQ(wrong.factors[1].best()->accuracy, 0);
   EXPECT_NEAR(wrong.factors[1].best()->purity, 1, 1e-12) << "the groups are the same";
 }
@@ -306,7 +306,7 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
       EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1) << key;
   };
   EvaluationOptions options = with_batch(100);
-  const Json plain = to_json(evaluate(model, image_set(), properties, "valid", options));
+  const Json plain = to_json(evaluate(model, image_set(), kAgeAndStyle, "valid", options));
   expect_keys(plain,
               {"split", "count", "elbo", "reconstruction", "kl_z", "kl_r", "samples", "factors"});
   EXPECT_FALSE(plain.contains("importance_bound"));
@@ -329,7 +329,7 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
   options.importance = 2;
   ImageSet unlabelled = image_set();
   unlabelled.labels.fill_(-1);
-  const Json weighted = to_json(evaluate(model, unlabelled, properties, "valid", options));
+  const Json weighted = to_json(evaluate(model, unlabelled, kAgeAndStyle, "valid", options));
   EXPECT_TRUE(weighted["importance_bound"].is_number());
   EXPECT_FALSE(weighted["factors"][0].contains("accuracy"));
   EXPECT_FALSE(weighted.contains("mean_gap"));
@@ -341,9 +341,9 @@ TEST(Evaluate, JsonHasTheDocumentedKeys) {
 TEST(Evaluate, MeasuresMergedComponentsOfFreeFactorsWhenRequested) {
   Vae model = tiny_model({{"hair", 6, 3}, {"style", 3, 2, "style", {"long", "short", "bald"}}});
   EvaluationOptions options = with_batch(100);
-  EXPECT_FALSE(evaluate(model, image_set(), properties, "test", options).factors[0].merged);
+  EXPECT_FALSE(evaluate(model, image_set(), kAgeAndStyle, "test", options).factors[0].merged);
   options.merge = true;
-  const Evaluation result = evaluate(model, image_set(), properties, "test", options);
+  const Evaluation result = evaluate(model, image_set(), kAgeAndStyle, "test", options);
   EXPECT_FALSE(result.factors[1].merged) << "its components are values";
   ASSERT_TRUE(result.factors[0].merged);
   const MergedEvaluation& merged = *result.factors[0].merged;

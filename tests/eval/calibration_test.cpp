@@ -47,7 +47,9 @@ TEST(Reliability, OfCalibratedProbabilitiesIsNearlyPerfect) {
   EXPECT_GT(too_sure.error, 0.1);
   EXPECT_NEAR(too_sure.accuracy, right.accuracy, 1e-9) << "a temperature changes no prediction";
   for (const ReliabilityBin& bin : too_sure.bins)
-    if (bin.probability > 0.6) EXPECT_LT(bin.accuracy, bin.probability);
+    if (bin.probability > 0.6) {
+      EXPECT_LT(bin.accuracy, bin.probability);
+    }
 }
 
 TEST(Reliability, IsTheMeanDistanceOverBins) {

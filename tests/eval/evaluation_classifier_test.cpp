@@ -13,9 +13,9 @@
 namespace facet {
 namespace {
 
-constexpr int64_t side = 16;
-const std::vector<Property> properties = {{"left", {"dark", "bright"}},
-                                          {"right", {"bright", "dark"}}};
+constexpr int64_t kSide = 16;
+const std::vector<Property> kLeftAndRight = {{"left", {"dark", "bright"}},
+                                             {"right", {"bright", "dark"}}};
 
 ClassifierOptions quick_options() {
   ClassifierOptions options;
@@ -29,13 +29,14 @@ ClassifierOptions quick_options() {
 ImageSet lit_images(const Key& key, int64_t count) {
   ImageSet set;
   set.labels = uniform(key.fold("labels"), {count, 2}, kFloat32).gt(0.5).to(kInt64);
-  const torch::Tensor noise = standard_normal(key.fold("noise"), {count, 1, side, side}, kFloat32);
+  const torch::Tensor noise =
+      standard_normal(key.fold("noise"), {count, 1, kSide, kSide}, kFloat32);
   const auto light = [&](const torch::Tensor& bright) {
     return (60 + 130 * bright.to(kFloat32)).view({count, 1, 1, 1});
   };
   torch::Tensor greys = noise * 12;
-  greys.narrow(3, 0, side / 2) += light(set.labels.select(1, 0));
-  greys.narrow(3, side / 2, side / 2) += light(1 - set.labels.select(1, 1));
+  greys.narrow(3, 0, kSide / 2) += light(set.labels.select(1, 0));
+  greys.narrow(3, kSide / 2, kSide / 2) += light(1 - set.labels.select(1, 1));
   set.pixels = greys.clamp(0, 255).to(kUInt8);
   return set;
 }
@@ -55,12 +56,13 @@ Vae lit_model() {
   options.factors = {{"free", 2, 1},
                      {"left", 2, 1, "left", {"dark", "bright"}},
                      {"right", 2, 1, "right", {"dark", "bright"}}};
-  Vae model(options, {1, side, side}, Key(1));
+  Vae model(options, {1, kSide, kSide}, Key(1));
   torch::NoGradGuard no_gradient;
   for (const auto& [name, parameter] : model.parameters()) parameter.zero_();
-  torch::Tensor stem = parameter_of(model, "decoder.stem.weight").view({2, side / 2, side / 2, 3});
-  stem[0].narrow(1, 0, side / 4).select(2, 1).fill_(1);
-  stem[1].narrow(1, side / 4, side / 4).select(2, 2).fill_(1);
+  torch::Tensor stem =
+      parameter_of(model, "decoder.stem.weight").view({2, kSide / 2, kSide / 2, 3});
+  stem[0].narrow(1, 0, kSide / 4).select(2, 1).fill_(1);
+  stem[1].narrow(1, kSide / 4, kSide / 4).select(2, 2).fill_(1);
   parameter_of(model, "decoder.convolution0.weight").fill_(1);
   parameter_of(model, "decoder.convolution0.bias").fill_(-1.5);
   for (FactorPosterior& posterior : model.prior.posteriors) posterior = two_components(-3, 3);
@@ -68,14 +70,14 @@ Vae lit_model() {
 }
 
 EvaluationClassifier trained_classifier(const Vae& model) {
-  return train_classifier(model.prior, lit_images(Key(2), 300), properties, quick_options());
+  return train_classifier(model.prior, lit_images(Key(2), 300), kLeftAndRight, quick_options());
 }
 
 TEST(EvaluationClassifier, LearnsVisibleProperties) {
   EvaluationClassifier classifier = trained_classifier(lit_model());
   EXPECT_EQ(classifier.training_labels(), 300);
   const ImageSet fresh = lit_images(Key(3), 400);
-  const torch::Tensor labels = named_labels(lit_model().prior, fresh, properties);
+  const torch::Tensor labels = named_labels(lit_model().prior, fresh, kLeftAndRight);
   for (const torch::Tensor& predicted :
        {classifier.classify(fresh.pixels), classifier.classify_natural(fresh.pixels)}) {
     const torch::Tensor right = predicted.eq(labels).to(kFloat64).mean(0);
@@ -88,12 +90,12 @@ TEST(EvaluationClassifier, AgreesWithAModelThatShowsTheIntendedValues) {
   EvaluationClassifier classifier = trained_classifier(model);
   const ImageSet real = lit_images(Key(3), 400);
   const ClassifierReport report =
-      classify_samples(classifier, model, real, properties, quick_options());
+      classify_samples(classifier, model, real, kLeftAndRight, quick_options());
   ASSERT_EQ(report.factors.size(), 2u) << "the free factor is left out";
   EXPECT_EQ(report.samples, 200);
   EXPECT_EQ(report.training_labels, 300);
   EXPECT_GT(report.joint_agreement, 0.97);
-  const torch::Tensor dark = named_labels(model.prior, real, properties).eq(0).to(kFloat64);
+  const torch::Tensor dark = named_labels(model.prior, real, kLeftAndRight).eq(0).to(kFloat64);
   for (size_t f = 0; f < 2; ++f) {
     const ClassifierReport::Factor& factor = report.factors[f];
     EXPECT_EQ(factor.name, f == 0 ? "left" : "right");
@@ -119,7 +121,7 @@ TEST(EvaluationClassifier, LeavesOutComponentsWithoutAValue) {
       torch::full({3}, 100, kFloat64));
   EvaluationClassifier classifier = trained_classifier(model);
   const ClassifierReport report =
-      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
   EXPECT_EQ(report.factors[0].values, (std::vector<std::string>{"dark", "bright"}));
   EXPECT_GT(report.factors[0].agreement, 0.97);
   EXPECT_GT(report.joint_agreement, 0.97);
@@ -130,7 +132,7 @@ TEST(EvaluationClassifier, DisagreesWithAModelWhoseComponentsAreSwapped) {
   EvaluationClassifier classifier = trained_classifier(model);
   model.prior.posteriors[1] = two_components(3, -3);
   const ClassifierReport report =
-      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
   EXPECT_LT(report.factors[0].agreement, 0.03);
   EXPECT_GT(report.factors[1].agreement, 0.97) << "the other factor is unchanged";
   EXPECT_LT(report.joint_agreement, 0.03) << "one factor is wrong in every sample";
@@ -142,7 +144,7 @@ TEST(EvaluationClassifier, AgreementIsAtChanceIfComponentsAreTheSame) {
   EvaluationClassifier classifier = trained_classifier(model);
   model.prior.posteriors[1] = two_components(3, 3);
   const ClassifierReport report =
-      classify_samples(classifier, model, lit_images(Key(3), 100), properties, quick_options());
+      classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
   EXPECT_NEAR(report.factors[0].agreement, 0.5, 0.03);
   EXPECT_LT(report.factors[0].agreement_by_value[0], 0.05) << "it is always bright";
   EXPECT_GT(report.factors[0].agreement_by_value[1], 0.95);
@@ -151,13 +153,13 @@ TEST(EvaluationClassifier, AgreementIsAtChanceIfComponentsAreTheSame) {
 }
 
 TEST(EvaluationClassifier, IsAFunctionOfItsSeed) {
-  const ImageSet noise{uniform(Key(5), {200, 1, side, side}, kFloat32).mul(255).to(kUInt8), {}};
+  const ImageSet noise{uniform(Key(5), {200, 1, kSide, kSide}, kFloat32).mul(255).to(kUInt8), {}};
   const Vae model = lit_model();
   const auto predictions = [&](uint64_t seed) {
     ClassifierOptions options = quick_options();
     options.steps = 10;
     options.seed = seed;
-    return train_classifier(model.prior, lit_images(Key(2), 100), properties, options)
+    return train_classifier(model.prior, lit_images(Key(2), 100), kLeftAndRight, options)
         .classify(noise.pixels);
   };
   const torch::Tensor one = predictions(1);
@@ -191,7 +193,7 @@ TEST(EvaluationClassifier, OnlyNaturalClassificationUsesFrequencies) {
     return predicted.masked_select(rare).to(kFloat64).mean().item<double>();
   };
   // For equal frequencies the best threshold is 125, which 80 % of either value are on the right
-  // side of.
+  // kSide of.
   EXPECT_NEAR(recall(even), 0.8, 0.1);
   EXPECT_LT(recall(natural), recall(even) - 0.2);
   EXPECT_GT(accuracy(natural), accuracy(even) + 0.05);
@@ -199,7 +201,7 @@ TEST(EvaluationClassifier, OnlyNaturalClassificationUsesFrequencies) {
 
 TEST(EvaluationClassifier, ValuesWithoutATrainingLabelAreNeverPredicted) {
   const ImageSet images = lit_images(Key(2), 60);
-  EvaluationClassifier classifier({1, side, side}, {3, 2}, Key(8));
+  EvaluationClassifier classifier({1, kSide, kSide}, {3, 2}, Key(8));
   torch::Tensor labels = images.labels.clone();
   labels.select(1, 0).mul_(2);        // 0 and 2 of three values
   labels.select(1, 1).fill_(1);       // one of two values
@@ -240,12 +242,13 @@ TEST(EvaluationClassifier, NeedsNamedFactorsWithLabels) {
   const Vae model = lit_model();
   ImageSet images = lit_images(Key(2), 10);
   const FactorialMixture free({{"free", 2, 1}}, {});
-  EXPECT_NE(error_of(free, images, properties).find("without a named factor"), std::string::npos);
-  const std::vector<Property> renamed = {{"up", {"dark", "bright"}}, properties[1]};
+  EXPECT_NE(error_of(free, images, kLeftAndRight).find("without a named factor"),
+            std::string::npos);
+  const std::vector<Property> renamed = {{"up", {"dark", "bright"}}, kLeftAndRight[1]};
   EXPECT_NE(error_of(model.prior, images, renamed).find("'left'"), std::string::npos);
   images.labels.select(1, 1).fill_(-1);
-  EXPECT_NE(error_of(model.prior, images, properties).find("'right'"), std::string::npos);
-  EXPECT_EQ(error_of(model.prior, lit_images(Key(2), 10), properties), "no error");
+  EXPECT_NE(error_of(model.prior, images, kLeftAndRight).find("'right'"), std::string::npos);
+  EXPECT_EQ(error_of(model.prior, lit_images(Key(2), 10), kLeftAndRight), "no error");
 }
 
 TEST(EvaluationClassifier, JsonHasTheDocumentedKeys) {

@@ -11,15 +11,12 @@
 #include "facet/fit/fit_evaluation.h"
 #include "facet/fit/vector_labels.h"
 #include "tests/close.h"
+#include "tests/contains.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// Vectors around `clusters` centres; vector n belongs to cluster n modulo `clusters`.
 torch::Tensor planted(const Key& key, int64_t clusters, int64_t count, int64_t dimensions) {

@@ -6,15 +6,12 @@
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
 #include "facet/fit/vector_labels.h"
+#include "tests/contains.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(FitOptions, FactorsAreReadFromOneWord) {
   const auto factors = parse_factors("shape:8:64,colour:3", 10);

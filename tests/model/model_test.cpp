@@ -39,11 +39,11 @@ ModelOptions tiny_options(const std::string& likelihood = "bernoulli") {
   return options;
 }
 
-constexpr ImageShape tiny_shape{1, 7, 6};
+constexpr ImageShape kTinyShape{1, 7, 6};
 
 /// A tiny model whose prior looks like a trained one.
 std::shared_ptr<Vae> tiny_model(const Key& key, const std::string& likelihood = "bernoulli") {
-  auto model = std::make_shared<Vae>(tiny_options(likelihood), tiny_shape, key.fold("networks"));
+  auto model = std::make_shared<Vae>(tiny_options(likelihood), kTinyShape, key.fold("networks"));
   for (size_t i = 0; i < model->prior.size(); ++i) {
     const FactorOptions& factor = model->prior.factors[i];
     model->prior.posteriors[i] =

@@ -11,12 +11,6 @@
 namespace facet {
 namespace {
 
-const Hyperprior hyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.1};
-
-torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
-  return torch::tensor(values, kInt64);
-}
-
 TEST(FactorialMixture, RefusesInvalidFactors) {
   const auto build = [](std::vector<FactorOptions> factors) {
     return message_of([&] { FactorialMixture(factors, Hyperprior{}); });
@@ -32,11 +26,11 @@ TEST(FactorialMixture, RefusesInvalidFactors) {
 }
 
 TEST(FactorialMixture, StartsAtTheHyperprior) {
-  const FactorialMixture mixture({{"hair", 4, 3}, {"smile", 2, 5}}, hyperprior);
+  const FactorialMixture mixture({{"hair", 4, 3}, {"smile", 2, 5}}, kHyperprior);
   ASSERT_EQ(mixture.size(), 2u);
   EXPECT_EQ(mixture.dimensions(), 8);
   for (const FactorPosterior& posterior : mixture.posteriors) {
-    const HyperpriorKl kl = hyperprior_kl(posterior.parameters(), hyperprior);
+    const HyperpriorKl kl = hyperprior_kl(posterior.parameters(), kHyperprior);
     EXPECT_TRUE(close(kl.components, torch::zeros_like(kl.components), 0, 1e-12));
     EXPECT_NEAR(kl.weights.item<double>(), 0, 1e-12);
   }
@@ -70,7 +64,7 @@ TEST(FactorialMixture, SplitGivesBlocksInOrderInFloat64) {
 /// Two factors with different posteriors, float32 encodings [6, 5] as networks give them, and
 /// labels of the second factor for half of the images.
 struct TwoFactors {
-  FactorialMixture mixture{{{"a", 4, 2}, {"b", 3, 3}}, hyperprior};
+  FactorialMixture mixture{{{"a", 4, 2}, {"b", 3, 3}}, kHyperprior};
   torch::Tensor mean = normal64(Key(90), {6, 5}).to(kFloat32),
                 log_variance = normal64(Key(91), {6, 5}).to(kFloat32);
   torch::Tensor labels = torch::stack(
@@ -114,7 +108,7 @@ TEST(FactorialMixture, AnUpdateChangesOnlyTheChosenFactors) {
   FactorPosterior expected = before.mixture.posteriors[1];
   const BlockEncoding block = before.block(1);
   const torch::Tensor gamma = e_step(block, expected, labels_of_factor(two.labels, 1));
-  natural_step(expected, conjugate_posterior(statistics(block, gamma), 7.0, hyperprior),
+  natural_step(expected, conjugate_posterior(statistics(block, gamma), 7.0, kHyperprior),
                number(0.3));
   EXPECT_TRUE(torch::equal(two.mixture.posteriors[1].components.alpha, expected.components.alpha));
   EXPECT_TRUE(

@@ -12,8 +12,6 @@
 namespace facet {
 namespace {
 
-const Hyperprior hyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.1};
-
 /// Points with a stddev of 0.5 around centres that are 100 apart; point n is in blob n % blobs.
 torch::Tensor blob_points(const Key& key, int64_t blobs, int64_t points, int64_t dimensions) {
   const torch::Tensor centres = 100.0 * torch::eye(blobs, dimensions, kFloat64);
@@ -74,7 +72,7 @@ BlockEncoding partly_inactive(const Key& key, int64_t clusters, int64_t images) 
 
 TEST(InitialPosterior, VarianceIsThatWithinClustersPlusTheEncoders) {
   const BlockEncoding block = partly_inactive(Key(40), 6, 300);
-  const FactorPosterior posterior = initial_posterior(Key(41), block, 6, 6000, 10, hyperprior);
+  const FactorPosterior posterior = initial_posterior(Key(41), block, 6, 6000, 10, kHyperprior);
   const KMeans clusters = k_means(Key(41), block.mean, 6, 10);
   const torch::Tensor within =
       (block.mean - clusters.centres.index_select(0, clusters.assignments)).square().mean(0);
@@ -82,9 +80,9 @@ TEST(InitialPosterior, VarianceIsThatWithinClustersPlusTheEncoders) {
   EXPECT_TRUE(close(q.b / q.a, (within + block.variance.mean(0)).expand({6, 40}), 1e-10));
   EXPECT_TRUE(close(q.m, clusters.centres, 1e-12, 1e-12));
   // The counts are those of 6000 images, though it saw 300.
-  EXPECT_NEAR(posterior.counts.sum().item<double>(), 6000 + 6 * hyperprior.c0, 1e-8);
+  EXPECT_NEAR(posterior.counts.sum().item<double>(), 6000 + 6 * kHyperprior.c0, 1e-8);
   EXPECT_TRUE(
-      close(q.s, (hyperprior.s0 + 20 * clusters.counts.to(kFloat64)).unsqueeze(1).expand({6, 40}),
+      close(q.s, (kHyperprior.s0 + 20 * clusters.counts.to(kFloat64)).unsqueeze(1).expand({6, 40}),
             1e-12));
 }
 

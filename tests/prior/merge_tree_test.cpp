@@ -93,7 +93,9 @@ TEST(MergeTree, HasTheMergesOfASlowReference) {
               std::minmax(expected[i].into, expected[i].from))
         << i;
     EXPECT_NEAR(tree.merges[i].lift, expected[i].lift, 1e-9 * expected[i].lift) << i;
-    if (i > 0) EXPECT_LE(tree.merges[i].lift, tree.merges[i - 1].lift * (1 + 1e-12)) << i;
+    if (i > 0) {
+      EXPECT_LE(tree.merges[i].lift, tree.merges[i - 1].lift * (1 + 1e-12)) << i;
+    }
   }
 }
 
@@ -147,7 +149,9 @@ TEST(MergeTree, CutsNestAndAreSortedByImages) {
         tree.group_of(count + 1);  // whoever shares there, shares here
     for (size_t a = 0; a < own.size(); ++a)
       for (size_t b = 0; b < own.size(); ++b)
-        if (finer[a] == finer[b]) EXPECT_EQ(own[a], own[b]) << count;
+        if (finer[a] == finer[b]) {
+          EXPECT_EQ(own[a], own[b]) << count;
+        }
   }
 }
 

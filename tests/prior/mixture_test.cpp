@@ -16,12 +16,6 @@
 namespace facet {
 namespace {
 
-const Hyperprior hyperprior{.m0 = 0.2, .s0 = 1.3, .a0 = 0.7, .b0 = 0.4, .c0 = 1.1};
-
-torch::Tensor int64_tensor(const std::vector<int64_t>& values) {
-  return torch::tensor(values, kInt64);
-}
-
 /// -KL[z] - KL[r] of one factor at any responsibilities, [B].
 torch::Tensor factor_bound(const BlockEncoding& block, const FactorPosterior& posterior,
                            const torch::Tensor& responsibilities) {
@@ -155,12 +149,12 @@ TEST(NaturalStep, OfSizeOneOnAllImagesIsTheConjugatePosterior) {
   const BlockEncoding block = random_block(Key(16), images, dimensions);
   FactorPosterior posterior = random_posterior(Key(17), components, dimensions);
   const torch::Tensor gamma = e_step(block, posterior, {});
-  natural_step(posterior, conjugate_posterior(statistics(block, gamma), 1.0, hyperprior),
+  natural_step(posterior, conjugate_posterior(statistics(block, gamma), 1.0, kHyperprior),
                number(1.0));
   const NormalGamma actual = posterior.mean();
 
   // The textbook update for weighted observations: count, weighted mean, squares around it.
-  const auto& [m0, s0, a0, b0, c0, concentration] = hyperprior;
+  const auto& [m0, s0, a0, b0, c0, concentration] = kHyperprior;
   const auto g = gamma.accessor<double, 2>();
   const auto mean = block.mean.accessor<double, 2>(),
              variance = block.variance.accessor<double, 2>();
@@ -204,9 +198,9 @@ TEST(NaturalStep, ConvergesToTheOptimumOfTheWholeBound) {
   const BlockEncoding block = random_block(Key(20), 40, 2);
   FactorPosterior posterior = random_posterior(Key(21), 3, 2);
   const torch::Tensor gamma = e_step(block, posterior, {});
-  const FactorPosterior optimum = conjugate_posterior(statistics(block, gamma), 1.0, hyperprior);
+  const FactorPosterior optimum = conjugate_posterior(statistics(block, gamma), 1.0, kHyperprior);
   const auto bound = [&](const FactorPosterior& at) {
-    const HyperpriorKl kl = hyperprior_kl(at.parameters(), hyperprior);
+    const HyperpriorKl kl = hyperprior_kl(at.parameters(), kHyperprior);
     return (factor_bound(block, at, gamma).sum() - kl.components.sum() - kl.weights).item<double>();
   };
   double previous = bound(posterior);

@@ -13,19 +13,14 @@
 #include "facet/core/torch.h"
 #include "facet/prior/student_t.h"
 #include "tests/close.h"
+#include "tests/prior/gamma_draws.h"
 
 namespace facet {
 namespace {
 
-constexpr int64_t draws = 200'000;
-
 NormalGamma normal_gamma(double m, double s, double a, double b) {
   const auto one = [](double value) { return torch::full({1}, value, kFloat64); };
   return {one(m), one(s), one(a), one(b)};
-}
-
-torch::Tensor gamma_draws(const Key& key, const torch::Tensor& shape) {
-  return at::_standard_gamma(shape, key.generator());
 }
 
 /// log N(mu; m, 1/(s alpha)) + log Gamma(alpha; a, b), from the definition.
@@ -46,8 +41,8 @@ Estimate estimate(const torch::Tensor& values) {
 
 /// KL(q || p) as the mean of log q - log p over draws from q.
 Estimate sampled_kl(const Key& key, const NormalGamma& q, const NormalGamma& p) {
-  const torch::Tensor alpha = gamma_draws(key.fold("alpha"), q.a.expand({draws}).clone()) / q.b;
-  const torch::Tensor mu = q.m + normal64(key.fold("mu"), {draws}) / torch::sqrt(q.s * alpha);
+  const torch::Tensor alpha = gamma_draws(key.fold("alpha"), q.a).squeeze(1) / q.b;
+  const torch::Tensor mu = q.m + normal64(key.fold("mu"), {kDraws}) / torch::sqrt(q.s * alpha);
   return estimate(log_density(q, mu, alpha) - log_density(p, mu, alpha));
 }
 
@@ -173,8 +168,8 @@ TEST(StudentT, DensityIntegratesToOne) {
 
 TEST(StudentT, DensityIsTheNormalAveragedOverItsParameters) {
   const NormalGamma q = one_component(0.5, 3.0, 4.0, 2.0);
-  const torch::Tensor alpha = gamma_draws(Key(30), q.a.view({1}).expand({draws}).clone()) / 2.0;
-  const torch::Tensor mu = 0.5 + normal64(Key(31), {draws}) / torch::sqrt(3.0 * alpha);
+  const torch::Tensor alpha = gamma_draws(Key(30), q.a.view({1})).squeeze(1) / 2.0;
+  const torch::Tensor mu = 0.5 + normal64(Key(31), {kDraws}) / torch::sqrt(3.0 * alpha);
   for (const double z : {-1.5, 0.0, 0.6, 2.5}) {
     const Estimate sampled = estimate(torch::sqrt(alpha / (2 * std::numbers::pi)) *
                                       torch::exp(-0.5 * alpha * (z - mu).square()));

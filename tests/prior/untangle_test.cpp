@@ -13,7 +13,7 @@
 namespace facet {
 namespace {
 
-constexpr int64_t images = 4000, properties = 3, values = 4;
+constexpr int64_t kImages = 4000, kProperties = 3, kValues = 4;
 
 struct Scene {
   torch::Tensor truth;  ///< int64 [images, properties]
@@ -24,29 +24,29 @@ struct Scene {
 Scene mixed_properties(const Key& key) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
   const torch::Tensor truth =
-      torch::randint(values, {images, properties}, key.fold("truth").generator(), kInt64);
+      torch::randint(kValues, {kImages, kProperties}, key.fold("truth").generator(), kInt64);
   const torch::Tensor corners =
       torch::tensor({0.0, 0.0, 2.0, 0.3, 0.4, 2.0, 3.0, 3.0}, options).view({4, 2});
   std::vector<torch::Tensor> planes;
-  for (int64_t p = 0; p < properties; ++p)
+  for (int64_t p = 0; p < kProperties; ++p)
     planes.push_back(corners.index_select(0, truth.select(1, p)));
   const torch::Tensor source =
-      torch::cat(planes, 1) + 0.1 * standard_normal(key.fold("noise"), {images, 6}, options);
+      torch::cat(planes, 1) + 0.1 * standard_normal(key.fold("noise"), {kImages, 6}, options);
   return {truth, source.matmul(standard_normal(key.fold("map"), {6, 6}, options))};
 }
 
 /// NMI of the clusters in one block of coordinates with every property.
 std::vector<double> agreement(const torch::Tensor& block, const torch::Tensor& truth) {
-  const torch::Tensor found = k_means(Key(5), block, values, 50).assignments;
+  const torch::Tensor found = k_means(Key(5), block, kValues, 50).assignments;
   const auto column = [](const torch::Tensor& tensor) {
     const torch::Tensor plain = tensor.contiguous();
     return std::vector<int64_t>(plain.data_ptr<int64_t>(),
                                 plain.data_ptr<int64_t>() + plain.numel());
   };
   std::vector<double> scores;
-  for (int64_t p = 0; p < properties; ++p)
+  for (int64_t p = 0; p < kProperties; ++p)
     scores.push_back(normalised_mutual_information(
-        contingency(column(found), column(truth.select(1, p)), values, values)));
+        contingency(column(found), column(truth.select(1, p)), kValues, kValues)));
   return scores;
 }
 
@@ -54,7 +54,7 @@ TEST(Untangle, GivesEveryFactorADifferentProperty) {
   for (const uint64_t seed : {1, 2, 3}) {
     const Scene scene = mixed_properties(Key(seed));
     const Coordinates found =
-        untangle(Key(seed), scene.means, {{2, values, {}}, {2, values, {}}, {2, values, {}}});
+        untangle(Key(seed), scene.means, {{2, kValues, {}}, {2, kValues, {}}, {2, kValues, {}}});
     const torch::Tensor transformed = (scene.means - found.centre).matmul(found.transform.t());
     std::set<size_t> properties_found;
     for (const torch::Tensor& block : transformed.split(2, 1)) {
@@ -79,7 +79,7 @@ TEST(Untangle, IsNeededBecauseBlocksByPositionMixProperties) {
 
 TEST(Untangle, DoesNotScaleUpDirectionsWithoutInformation) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
-  torch::Tensor means = standard_normal(Key(3), {images, 5}, options);
+  torch::Tensor means = standard_normal(Key(3), {kImages, 5}, options);
   means.select(1, 2).mul_(1e-4);
   means.select(1, 4).mul_(1e-4);
   const Coordinates found = untangle(Key(3), means, {{3, 4, {}}, {2, 4, {}}});
@@ -94,9 +94,9 @@ TEST(Untangle, GivesANamedFactorTheDirectionsThatDiscriminateItsValues) {
   const Scene scene = mixed_properties(Key(2));
   // The third property names the first block; one image in ten has a label.
   torch::Tensor labels = scene.truth.select(1, 2).clone();
-  labels.slice(0, images / 10).fill_(-1);
+  labels.slice(0, kImages / 10).fill_(-1);
   const Coordinates found =
-      untangle(Key(2), scene.means, {{2, values, labels}, {2, values, {}}, {2, values, {}}});
+      untangle(Key(2), scene.means, {{2, kValues, labels}, {2, kValues, {}}, {2, kValues, {}}});
   const torch::Tensor transformed = (scene.means - found.centre).matmul(found.transform.t());
   const auto named = agreement(transformed.narrow(1, 0, 2), scene.truth);
   EXPECT_GT(named[2], 0.75);
@@ -106,9 +106,9 @@ TEST(Untangle, GivesANamedFactorTheDirectionsThatDiscriminateItsValues) {
 
 TEST(Untangle, AcceptsMoreValuesThanActiveDirections) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
-  torch::Tensor means = standard_normal(Key(6), {images, 5}, options);
+  torch::Tensor means = standard_normal(Key(6), {kImages, 5}, options);
   means.narrow(1, 2, 3).mul_(1e-4);  // two of five are active
-  const torch::Tensor labels = torch::arange(images).remainder(8);
+  const torch::Tensor labels = torch::arange(kImages).remainder(8);
   const Coordinates found = untangle(Key(6), means, {{4, 8, labels}, {1, 4, {}}});
   EXPECT_EQ(found.transform.size(0), 5);
   EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 5);
@@ -116,18 +116,18 @@ TEST(Untangle, AcceptsMoreValuesThanActiveDirections) {
 
 TEST(Untangle, APropertyWithOneKnownValueGetsNoDirection) {
   const Scene scene = mixed_properties(Key(2));
-  torch::Tensor labels = torch::full({images}, -1, kInt64);
+  torch::Tensor labels = torch::full({kImages}, -1, kInt64);
   labels.narrow(0, 0, 10).fill_(1);
-  const Coordinates found = untangle(Key(2), scene.means, {{2, values, labels}, {4, values, {}}});
+  const Coordinates found = untangle(Key(2), scene.means, {{2, kValues, labels}, {4, kValues, {}}});
   EXPECT_EQ(torch::linalg_matrix_rank(found.transform).item<int64_t>(), 6);
 }
 
 /// Columns of unit variance, rotated: a coin toss with noise, rare events, and noise.
 torch::Tensor rotated_columns(const torch::Tensor& rotation) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
-  const torch::Tensor noise = standard_normal(Key(8), {images, 3}, options);
-  const torch::Tensor coin = uniform(Key(9), {images}, options).gt(0.5).to(kFloat64) * 2 - 1;
-  const torch::Tensor rare = uniform(Key(10), {images}, options).lt(0.03).to(kFloat64) * 6;
+  const torch::Tensor noise = standard_normal(Key(8), {kImages, 3}, options);
+  const torch::Tensor coin = uniform(Key(9), {kImages}, options).gt(0.5).to(kFloat64) * 2 - 1;
+  const torch::Tensor rare = uniform(Key(10), {kImages}, options).lt(0.03).to(kFloat64) * 6;
   const torch::Tensor columns = torch::stack(
       {coin + 0.2 * noise.select(1, 0), rare + noise.select(1, 1), noise.select(1, 2)}, 1);
   const torch::Tensor centred = columns - columns.mean(0);
@@ -157,13 +157,13 @@ TEST(Untangle, RotatesClustersIntoTheBlockWithAMixture) {
 
 TEST(Untangle, DependenceIsZeroForIndependentAndHighForEqualColumns) {
   const auto options = torch::TensorOptions().dtype(kFloat64);
-  torch::Tensor values_of_columns = standard_normal(Key(4), {images, 3}, options);
+  torch::Tensor values_of_columns = standard_normal(Key(4), {kImages, 3}, options);
   values_of_columns.select(1, 2).copy_(values_of_columns.select(1, 0).exp());
   const torch::Tensor dependence = pairwise_dependence(values_of_columns, 10);
   // A monotone function of a column has the same bins: log 10 nats. Independent columns have a bias
   // of (9 * 9) / (2 N).
   EXPECT_NEAR(dependence[0][2].item<double>(), std::log(10.0), 1e-6);
-  EXPECT_NEAR(dependence[0][1].item<double>(), 81.0 / (2.0 * images), 0.01);
+  EXPECT_NEAR(dependence[0][1].item<double>(), 81.0 / (2.0 * kImages), 0.01);
   EXPECT_EQ(dependence[1][1].item<double>(), 0.0);
   EXPECT_TRUE(torch::allclose(dependence, dependence.t()));
 }

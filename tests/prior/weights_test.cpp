@@ -7,26 +7,21 @@
 
 #include "facet/core/torch.h"
 #include "tests/close.h"
+#include "tests/prior/gamma_draws.h"
 
 namespace facet {
 namespace {
 
-constexpr int64_t draws = 200'000;
-
-torch::Tensor gamma_draws(const Key& key, const torch::Tensor& shape) {
-  return at::_standard_gamma(shape.expand({draws, shape.size(0)}).clone(), key.generator());
-}
-
 /// Whether `expected` is the mean of `values` over their first dimension, within five standard
 /// errors: a correct formula fails for one key in a million.
 testing::AssertionResult is_mean(const torch::Tensor& expected, const torch::Tensor& values) {
-  const torch::Tensor error = values.std(0) / std::sqrt(static_cast<double>(draws));
+  const torch::Tensor error = values.std(0) / std::sqrt(static_cast<double>(kDraws));
   const torch::Tensor off = (values.mean(0) - expected).abs() / error.clamp_min(1e-12);
   if (off.max().item<double>() < 5) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "off by " << off.max().item<double>() << " errors";
 }
 
-const torch::Tensor none;
+const torch::Tensor kNone;
 
 TEST(Dirichlet, ExpectationsAndDivergenceAreThoseOfDraws) {
   const torch::Tensor q = torch::tensor({3.0, 0.8, 12.0, 1.5}, kFloat64), c0 = number(0.7);
@@ -36,10 +31,10 @@ TEST(Dirichlet, ExpectationsAndDivergenceAreThoseOfDraws) {
     return torch::lgamma(counts.sum()) - torch::lgamma(counts).sum() +
            ((counts - 1) * torch::log(pi)).sum(1);
   };
-  EXPECT_TRUE(is_mean(weights_kl(q, none, c0), density(q) - density(c0.expand({4}))));
-  EXPECT_NEAR(weights_kl(torch::full({4}, 0.7, kFloat64), none, c0).item<double>(), 0, 1e-12);
-  EXPECT_TRUE(is_mean(expected_log_weights(q, none), torch::log(pi)));
-  EXPECT_TRUE(is_mean(expected_weights(q, none), pi));
+  EXPECT_TRUE(is_mean(weights_kl(q, kNone, c0), density(q) - density(c0.expand({4}))));
+  EXPECT_NEAR(weights_kl(torch::full({4}, 0.7, kFloat64), kNone, c0).item<double>(), 0, 1e-12);
+  EXPECT_TRUE(is_mean(expected_log_weights(q, kNone), torch::log(pi)));
+  EXPECT_TRUE(is_mean(expected_weights(q, kNone), pi));
 }
 
 TEST(StickBreaking, ExpectationsAndDivergenceAreThoseOfDraws) {
@@ -47,7 +42,7 @@ TEST(StickBreaking, ExpectationsAndDivergenceAreThoseOfDraws) {
   const torch::Tensor alpha = number(2.5);
   const torch::Tensor images = counts - 1.0;
   std::vector<torch::Tensor> pi, ratios;
-  torch::Tensor left = torch::ones({draws}, kFloat64);
+  torch::Tensor left = torch::ones({kDraws}, kFloat64);
   for (int64_t k = 0; k < 4; ++k) {
     const torch::Tensor a = counts[k], b = alpha + images.narrow(0, k + 1, 4 - k).sum();
     const Key key = Key(21).fold(static_cast<uint64_t>(k));
@@ -73,9 +68,9 @@ TEST(StickBreaking, ExpectationsAndDivergenceAreThoseOfDraws) {
 TEST(Weights, TheBestPriorsHaveTheSmallestDivergence) {
   const torch::Tensor counts = torch::tensor({30.0, 12.0, 0.3, 0.2, 5.0, 0.4}, kFloat64);
   const torch::Tensor c0 = best_pseudo_count(counts, 1e-3, 100);
-  const double best = weights_kl(counts, none, c0).item<double>();
+  const double best = weights_kl(counts, kNone, c0).item<double>();
   for (const double by : {0.8, 0.97, 1.03, 1.25})
-    EXPECT_GT(weights_kl(counts, none, by * c0).item<double>(), best) << by;
+    EXPECT_GT(weights_kl(counts, kNone, by * c0).item<double>(), best) << by;
   EXPECT_NEAR(best_pseudo_count(torch::full({6}, 500.0, kFloat64), 1e-3, 100).item<double>(), 100,
               1e-9)
       << "equal weights would make it infinite";

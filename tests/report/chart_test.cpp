@@ -8,18 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/contains.h"
+#include "tests/report/drawings.h"
 #include "tests/report/well_formed.h"
 
 namespace facet {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
 
 /// The path of the chart's only line.
 std::string path_of(const std::string& svg) {
@@ -49,7 +43,7 @@ TEST(Chart, TicksAreRoundAndWithinTheRange) {
     }
   }
   EXPECT_TRUE(round_ticks(1, 1, 6).empty());
-  EXPECT_TRUE(round_ticks(nan, 1, 6).empty());
+  EXPECT_TRUE(round_ticks(kNan, 1, 6).empty());
   EXPECT_TRUE(round_ticks(-1e308, 1e308, 6).empty()) << "a range that overflows";
 }
 
@@ -75,10 +69,10 @@ TEST(Chart, NumbersForReadersHaveSomeFourDigits) {
 }
 
 TEST(Chart, GapsInterruptALine) {
-  const Chart chart{.title = "t", .lines = {{"a", {{0, 1}, {1, 2}, {2, nan}, {3, 1}, {4, 5}}}}};
+  const Chart chart{.title = "t", .lines = {{"a", {{0, 1}, {1, 2}, {2, kNan}, {3, 1}, {4, 5}}}}};
   const std::string path = path_of(chart_svg(chart));
-  EXPECT_EQ(count(path, "M"), 2u) << path;
-  EXPECT_EQ(count(path, "L"), 2u) << path;
+  EXPECT_EQ(count_of(path, "M"), 2u) << path;
+  EXPECT_EQ(count_of(path, "L"), 2u) << path;
 }
 
 TEST(Chart, ValuesFarOffAreLeftOutsideAndSaidSo) {
@@ -114,26 +108,26 @@ TEST(Chart, LongLinesAreShortenedWithoutLosingAnExcursion) {
 
 TEST(Chart, FewPointsShowAsDots) {
   Chart chart{.title = "t", .lines = {{"a", {{0, 1}, {1, 2}}}}};
-  EXPECT_EQ(count(chart_svg(chart), "<circle"), 2u);
+  EXPECT_EQ(count_of(chart_svg(chart), "<circle"), 2u);
   for (int i = 2; i < 40; ++i) chart.lines[0].points.push_back({double(i), 1});
-  EXPECT_EQ(count(chart_svg(chart), "<circle"), 0u);
+  EXPECT_EQ(count_of(chart_svg(chart), "<circle"), 0u);
 }
 
 TEST(Chart, APointBetweenGapsIsADotAlsoInALongLine) {
   Chart chart{.title = "t", .lines = {{"a", {}}}};
   for (int i = 0; i < 40; ++i)
-    chart.lines[0].points.push_back({double(i), i == 20 || i == 22 ? nan : 1.0});
-  EXPECT_EQ(count(chart_svg(chart), "<circle"), 1u);
+    chart.lines[0].points.push_back({double(i), i == 20 || i == 22 ? kNan : 1.0});
+  EXPECT_EQ(count_of(chart_svg(chart), "<circle"), 1u);
 }
 
 TEST(Chart, ABandIsAnAreaAndInterruptedWithItsLine) {
   const Chart chart{
       .title = "t",
-      .lines = {{"a", {{0, 1, 0, 2}, {1, 2, 1, 3}, {2, nan}, {3, 1, 0, 2}, {4, 5, 4, 6}}}}};
+      .lines = {{"a", {{0, 1, 0, 2}, {1, 2, 1, 3}, {2, kNan}, {3, 1, 0, 2}, {4, 5, 4, 6}}}}};
   const std::string svg = chart_svg(chart);
-  EXPECT_EQ(count(svg, "class=\"band\""), 2u) << svg;
+  EXPECT_EQ(count_of(svg, "class=\"band\""), 2u) << svg;
   const Chart bare{.title = "t", .lines = {{"a", {{0, 1}, {1, 2}}}}};
-  EXPECT_EQ(count(chart_svg(bare), "class=\"band\""), 0u);
+  EXPECT_EQ(count_of(chart_svg(bare), "class=\"band\""), 0u);
 }
 
 TEST(Chart, NamedTicksReplaceRoundNumbers) {
@@ -143,8 +137,8 @@ TEST(Chart, NamedTicksReplaceRoundNumbers) {
                     .x_title = "binarize"};
   const std::string svg = chart_svg(chart);
   for (const char* text : {">none<", ">größe<", ">binarize<"})
-    EXPECT_EQ(count(svg, text), 1u) << text;
-  EXPECT_EQ(count(svg, ">0.5<"), 0u);
+    EXPECT_EQ(count_of(svg, text), 1u) << text;
+  EXPECT_EQ(count_of(svg, ">0.5<"), 0u);
   EXPECT_NE(svg.find("<desc>a: from 10 at none to 20 at größe</desc>"), std::string::npos) << svg;
 }
 
@@ -164,9 +158,9 @@ TEST(Chart, IsWellFormedForHostileNamesAndOddValues) {
       {.title = name, .lines = {{name, {{0, 1}, {1, 2}}}}, .spans = {{name, 0, 1}}},
       {.title = "nothing", .lines = {}},
       {.title = "one point", .lines = {{"a", {{3, 7}}}}},
-      {.title = "no number", .lines = {{"a", {{3, nan}}}}},
-      {.title = "no place", .lines = {{"a", {{nan, 3}, {1, 2}}}}},
-      {.title = "odd bands", .lines = {{"a", {{0, 3, nan, 4}, {1, 2, 1, 1e308}, {2, 2, 1, 3}}}}},
+      {.title = "no number", .lines = {{"a", {{3, kNan}}}}},
+      {.title = "no place", .lines = {{"a", {{kNan, 3}, {1, 2}}}}},
+      {.title = "odd bands", .lines = {{"a", {{0, 3, kNan, 4}, {1, 2, 1, 1e308}, {2, 2, 1, 3}}}}},
       {.title = "ticks", .lines = {{"a", {{3, 7}}}}, .x_ticks = {{3, name}}, .x_title = name},
       {.title = "constant", .lines = {{"a", {{0, 0}, {1, 0}}}}, .from_zero = true},
       {.title = "huge", .lines = {{"a", {{0, -1e308}, {1, 1e308}}}}}};

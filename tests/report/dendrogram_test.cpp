@@ -9,6 +9,7 @@
 #include "facet/data/image_file.h"
 #include "facet/report/html.h"
 #include "tests/message_of.h"
+#include "tests/report/drawings.h"
 #include "tests/report/well_formed.h"
 
 namespace facet {
@@ -49,10 +50,7 @@ TEST(Dendrogram, SvgIsWellFormedAndHoldsEveryPicture) {
   EXPECT_NE(svg.find("chance"), std::string::npos);
 }
 
-/// The blue of the first group and the vermilion of the second.
-bool is_blue(const Image& image, int64_t row, int64_t column) {
-  return image.at(0, row, column) < 40 && image.at(2, row, column) > 140;
-}
+/// Whether a pixel is the vermilion of the second group.
 bool is_vermilion(const Image& image, int64_t row, int64_t column) {
   return image.at(0, row, column) > 190 && image.at(2, row, column) < 40;
 }

@@ -9,6 +9,7 @@
 #include "facet/report/html.h"
 #include "facet/report/report.h"
 #include "tests/close.h"
+#include "tests/contains.h"
 #include "tests/report/well_formed.h"
 #include "tests/temporary_folder.h"
 
@@ -16,10 +17,6 @@ namespace facet {
 namespace {
 
 constexpr const char* kHostile = "</td><script>alert('x')</script>\"&";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A page of any run: well formed, nothing to fetch, a text for every picture.
 void expect_sound(const std::string& page) {

@@ -7,22 +7,16 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
+#include "tests/report/drawings.h"
 
 namespace facet {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 ChartSheet sheet_of(const std::vector<ChartLine>& lines) {
   return {.charts = {{.title = "ELBO",
                       .lines = lines,
                       .x_ticks = {{0, "1"}, {1, "2"}, {2, "4"}},
                       .x_title = "components"}}};
-}
-
-/// Whether a pixel is the blue of the first line (#0072b2), as far as it covers the pixel.
-bool is_blue(const Image& image, int64_t row, int64_t column) {
-  return image.at(0, row, column) < 40 && image.at(2, row, column) > 140;
 }
 
 /// The mean row of the blue pixels in a range of columns, or -1 where there is none.
@@ -58,7 +52,7 @@ TEST(Plot, ABandIsALighterShadeOfItsLine) {
 }
 
 TEST(Plot, AGapStaysWhite) {
-  const Image image = draw_plot(sheet_of({{"line", {{0, 1}, {1, nan}, {2, 1}}}}));
+  const Image image = draw_plot(sheet_of({{"line", {{0, 1}, {1, kNan}, {2, 1}}}}));
   EXPECT_GT(blue_row(image, 0, image.width / 3), 0);
   EXPECT_EQ(blue_row(image, image.width / 2 - 30, image.width / 2 + 30), -1);
 }
@@ -93,8 +87,8 @@ TEST(Plot, SpansAreMarkedAndNamed) {
 TEST(Plot, OddValuesDoNoHarm) {
   const double huge = std::numeric_limits<double>::infinity();
   for (const ChartPoint& point :
-       {ChartPoint{0, nan}, ChartPoint{0, huge, huge, huge}, ChartPoint{0, 0, 0, 0},
-        ChartPoint{0, 1, nan, 2}, ChartPoint{nan, 1}, ChartPoint{0, 1e308, -1e308, 1e308}})
+       {ChartPoint{0, kNan}, ChartPoint{0, huge, huge, huge}, ChartPoint{0, 0, 0, 0},
+        ChartPoint{0, 1, kNan, 2}, ChartPoint{kNan, 1}, ChartPoint{0, 1e308, -1e308, 1e308}})
     EXPECT_GT(draw_plot(sheet_of({{"line", {point}}})).pixels.size(), 0u);
   EXPECT_GT(draw_plot({.charts = {{.title = "nothing"}}}).pixels.size(), 0u);
   EXPECT_THROW(draw_plot({}), Error);

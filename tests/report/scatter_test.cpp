@@ -9,15 +9,10 @@
 #include "facet/fit/fit_mixture.h"
 #include "facet/report/fit_views.h"
 #include "tests/close.h"
+#include "tests/contains.h"
 
 namespace facet {
 namespace {
-
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 TEST(Scatter, DrawsEveryPointAndEllipseAndEscapesTitles) {
   Scatter scatter;

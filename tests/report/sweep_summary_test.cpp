@@ -9,6 +9,7 @@
 
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "tests/contains.h"
 #include "tests/temporary_folder.h"
 
 namespace facet {
@@ -46,10 +47,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(SweepSummary, MeasuresAddComponentsAndAveragePerplexities) {

@@ -22,7 +22,7 @@ const std::string kWait = "GET /api/v1/wait HTTP/1.1\r\nHost: localhost\r\n\r\n"
 const std::string kUpload =
     "POST /api/v1/encode HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\n";
 /// Without the empty line that ends the head.
-const std::string kGenerate =
+const std::string kGenerateRequest =
     "POST /api/v1/generate HTTP/1.1\r\nHost: 127.0.0.1:80\r\nContent-Type: application/json\r\n"
     "Content-Length: 4\r\n";
 
@@ -54,7 +54,7 @@ TEST(HttpServer, AnswersManyRequestsOnOneConnection) {
 
 TEST(HttpServer, TakesRequestsThatComeInOnePacketOrByteByByte) {
   StubServer server;
-  const std::string request = kGenerate + "\r\n{ab}";
+  const std::string request = kGenerateRequest + "\r\n{ab}";
   HttpClient both(server.port());
   both.send(request + request);
   EXPECT_EQ(both.receive().body, "POST /api/v1/generate {ab}");
@@ -67,7 +67,7 @@ TEST(HttpServer, TakesRequestsThatComeInOnePacketOrByteByByte) {
 TEST(HttpServer, InvitesABodyThatWaitsForIt) {
   StubServer server;
   HttpClient client(server.port());
-  client.send(kGenerate + "Expect: 100-Continue\r\n\r\n");
+  client.send(kGenerateRequest + "Expect: 100-Continue\r\n\r\n");
   EXPECT_EQ(client.receive_head().status, 100);
   client.send("{ab}");
   EXPECT_EQ(client.receive().body, "POST /api/v1/generate {ab}");
@@ -203,7 +203,7 @@ TEST(HttpServer, AnswersAClientThatSaysThatNothingMoreComes) {
   whole.finish();
   EXPECT_EQ(whole.receive().status, 200);
   EXPECT_TRUE(whole.is_closed());
-  cut.send(kGenerate + "\r\n{a");
+  cut.send(kGenerateRequest + "\r\n{a");
   cut.finish();
   EXPECT_EQ(cut.receive().status, 400);
   EXPECT_TRUE(cut.is_closed());

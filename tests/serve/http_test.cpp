@@ -19,7 +19,7 @@
 namespace facet {
 namespace {
 
-constexpr const char* kGenerate = R"({"states": [{"seed": 1}]})";
+constexpr const char* kOneState = R"({"states": [{"seed": 1}]})";
 
 /// The server in a thread of its own for as long as this lives.
 class RunningServer {
@@ -41,7 +41,7 @@ class RunningServer {
   int port() const { return server_->port(); }
   const TemporaryFolder& folder() const { return folder_; }
   bool answers() const {
-    return HttpClient(port()).post("/api/v1/generate", kGenerate).status == 200;
+    return HttpClient(port()).post("/api/v1/generate", kOneState).status == 200;
   }
 
  private:
@@ -56,7 +56,7 @@ TEST(HttpExplorer, AnswersManyRequestsOnOneConnection) {
   RunningServer server;
   HttpClient client(server.port());
   for (int i = 0; i < 20; ++i) {
-    const HttpAnswer answer = client.post("/api/v1/generate", kGenerate);
+    const HttpAnswer answer = client.post("/api/v1/generate", kOneState);
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(Json::parse(answer.body)["images"].size(), 1u);
     EXPECT_EQ(answer.header("Content-Type"), "application/json");
@@ -268,7 +268,7 @@ class Fuzz {
       case 4:
         return "{\"" + keys[pick(keys.size())] + "\": " + bytes(pick(20)) + "}";
       default:
-        return kGenerate;
+        return kOneState;
     }
   }
   std::string post(const std::string& body) {

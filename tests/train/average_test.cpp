@@ -11,6 +11,7 @@
 #include "facet/train/trainer.h"
 #include "tests/close.h"
 #include "tests/temporary_folder.h"
+#include "tests/train/runs.h"
 
 namespace facet {
 namespace {
@@ -32,11 +33,6 @@ Config averaging_config(double decay) {
   config.train.evaluate_every = 20;
   config.train.checkpoint_every = 20;
   return config;
-}
-
-const Pack& portraits() {
-  static const Pack pack = make_portraits(averaging_config(0).data.portraits);
-  return pack;
 }
 
 torch::Tensor weights_of(const Vae& model) {
@@ -69,8 +65,8 @@ TEST(WeightAverage, IsAnExponentialMovingAverage) {
 TEST(WeightAverage, TheModelFileHasTheAverageAndTheStateTheLastStep) {
   const TemporaryFolder folder;
   const RunFolder averaged{folder.path() / "averaged"}, plain{folder.path() / "plain"};
-  Trainer with(averaging_config(0.95), portraits(), averaged, torch::kCPU, false, {});
-  Trainer without(averaging_config(0), portraits(), plain, torch::kCPU, false, {});
+  Trainer with(averaging_config(0.95), portraits(200), averaged, torch::kCPU, false, {});
+  Trainer without(averaging_config(0), portraits(200), plain, torch::kCPU, false, {});
   ASSERT_TRUE(with.run());
   ASSERT_TRUE(without.run());
   const torch::Tensor file = weights_of(*read_model(averaged.model()));
@@ -90,11 +86,11 @@ TEST(WeightAverage, AStoppedAndResumedRunEndsWithTheSameFiles) {
   const TemporaryFolder folder;
   const RunFolder whole{folder.path() / "whole"}, stopped{folder.path() / "stopped"};
   const Config config = averaging_config(0.95);
-  ASSERT_TRUE(Trainer(config, portraits(), whole, torch::kCPU, false, {}).run());
+  ASSERT_TRUE(Trainer(config, portraits(200), whole, torch::kCPU, false, {}).run());
   TrainingCallbacks callbacks;
   callbacks.stop = [left = 57]() mutable { return left-- == 0; };  // in the joint phase
-  ASSERT_FALSE(Trainer(config, portraits(), stopped, torch::kCPU, false, callbacks).run());
-  ASSERT_TRUE(Trainer(config, portraits(), stopped, torch::kCPU, true, {}).run());
+  ASSERT_FALSE(Trainer(config, portraits(200), stopped, torch::kCPU, false, callbacks).run());
+  ASSERT_TRUE(Trainer(config, portraits(200), stopped, torch::kCPU, true, {}).run());
   EXPECT_EQ(read_text(whole.model(), "test"), read_text(stopped.model(), "test"));
   EXPECT_EQ(read_text(whole.state(), "test"), read_text(stopped.state(), "test"));
 }

@@ -11,6 +11,7 @@
 #include "tests/message_of.h"
 #include "tests/parameters.h"
 #include "tests/temporary_folder.h"
+#include "tests/train/runs.h"
 
 namespace facet {
 namespace {
@@ -35,24 +36,20 @@ Config comparison_config(const std::string& prior, int64_t components) {
   return config;
 }
 
-const Pack& portraits() {
-  static const Pack pack = make_portraits(comparison_config("normal", 1).data.portraits);
-  return pack;
-}
-
 double test_bound(Vae& model, const Config& config) {
   const ImageSet images =
-      select_images(portraits(), {Split::test}, config.data, false, torch::kCPU);
-  return evaluate(model, images, portraits().properties, "test", {}).elbo;
+      select_images(portraits(300), {Split::test}, config.data, false, torch::kCPU);
+  return evaluate(model, images, portraits(300).properties, "test", {}).elbo;
 }
 
 /// A model trained in `folder`; its bound must be higher than after a few steps.
 std::shared_ptr<Vae> trained(const Config& config, const RunFolder& folder) {
-  Trainer trainer(config, portraits(), folder, torch::kCPU, false, {});
+  Trainer trainer(config, portraits(300), folder, torch::kCPU, false, {});
   EXPECT_TRUE(trainer.run());
   Config few_steps = config;
   few_steps.train.pretrain.steps = few_steps.train.joint.steps = 3;
-  Trainer early(few_steps, portraits(), {folder.path.string() + "-early"}, torch::kCPU, false, {});
+  Trainer early(few_steps, portraits(300), {folder.path.string() + "-early"}, torch::kCPU, false,
+                {});
   EXPECT_TRUE(early.run());
   EXPECT_GT(test_bound(trainer.model(), config), test_bound(early.model(), config) + 50);
   return read_model(folder.model());
@@ -75,7 +72,7 @@ TEST(BaselinePriors, PointEstimatesAreUpdatedAndStayPoints) {
   EXPECT_TRUE(close(mean.a, torch::full_like(mean.a, 1e7), 1e-6));
   Config fixed = config;
   fixed.train.joint.named_rate = 0;
-  Trainer frozen(fixed, portraits(), {folder.path() / "frozen"}, torch::kCPU, false, {});
+  Trainer frozen(fixed, portraits(300), {folder.path() / "frozen"}, torch::kCPU, false, {});
   ASSERT_TRUE(frozen.run());
   EXPECT_FALSE(close(mean.m, frozen.model().prior.posteriors[0].mean().m, 1e-2, 1e-2))
       << "components are updated";
@@ -106,11 +103,11 @@ TEST(BaselinePriors, AStoppedAndResumedRunEndsWithTheSameModel) {
     Config config = comparison_config(prior, components);
     config.train.pretrain.steps = config.train.joint.steps = 15;
     config.train.initialise.steps = std::min<int64_t>(config.train.initialise.steps, 5);
-    ASSERT_TRUE(Trainer(config, portraits(), whole, torch::kCPU, false, {}).run());
+    ASSERT_TRUE(Trainer(config, portraits(300), whole, torch::kCPU, false, {}).run());
     TrainingCallbacks callbacks;
     callbacks.stop = [left = 28]() mutable { return left-- == 0; };
-    ASSERT_FALSE(Trainer(config, portraits(), stopped, torch::kCPU, false, callbacks).run());
-    ASSERT_TRUE(Trainer(config, portraits(), stopped, torch::kCPU, true, {}).run());
+    ASSERT_FALSE(Trainer(config, portraits(300), stopped, torch::kCPU, false, callbacks).run());
+    ASSERT_TRUE(Trainer(config, portraits(300), stopped, torch::kCPU, true, {}).run());
     EXPECT_EQ(read_text(whole.model(), "test"), read_text(stopped.model(), "test")) << prior;
   }
 }
@@ -119,7 +116,7 @@ TEST(BaselinePriors, InvalidConfigsAreRefusedBeforeAnythingIsWritten) {
   const TemporaryFolder folder;
   const auto start = [&](const Config& config) {
     return message_of(
-        [&] { Trainer(config, portraits(), {folder.path() / "no"}, torch::kCPU, false, {}); });
+        [&] { Trainer(config, portraits(300), {folder.path() / "no"}, torch::kCPU, false, {}); });
   };
   EXPECT_NE(start(comparison_config("normal", 3)).find("one component"), std::string::npos);
   Config phase = comparison_config("vamp", 3);

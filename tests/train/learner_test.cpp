@@ -11,12 +11,13 @@
 #include "facet/train/training_data.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
+#include "tests/train/runs.h"
 
 namespace facet {
 namespace {
 
 /// 240 training portraits of 16x16, a named factor with labels for one image in twenty, a free one.
-Config small_config() {
+Config learner_config() {
   Config config;
   config.data.portraits = {300, 16, 1};
   config.data.label_fraction = 0.05;
@@ -35,22 +36,12 @@ Config small_config() {
   return config;
 }
 
-const Pack& portraits() {
-  static const Pack pack = make_portraits(small_config().data.portraits);
-  return pack;
-}
-
-void expect_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
-  EXPECT_TRUE(read_text(one, "test") == read_text(other, "test"))
-      << one << " and " << other << " differ";
-}
-
 /// A planner with everything it needs.
 struct Planning {
-  Config config = small_config();
-  ImageSet images = select_images(portraits(), {Split::train}, config.data, true, torch::kCPU);
+  Config config = learner_config();
+  ImageSet images = select_images(portraits(300), {Split::train}, config.data, true, torch::kCPU);
   torch::Tensor labels =
-      factor_labels(images.labels, find_label_columns(config.model.factors, portraits()));
+      factor_labels(images.labels, find_label_columns(config.model.factors, portraits(300)));
   Batches batches{images, Key(1), 16}, labelled{images, Key(2), 4};
 
   StepPlanner planner(bool with_labelled) {
@@ -85,12 +76,12 @@ TEST(StepPlan, MixturesAreFrozenOnlyAtTheStartOfTheJointPhase) {
 }
 
 TEST(Learner, FrozenMixturesDoNotChange) {
-  Config config = small_config();
+  Config config = learner_config();
   config.data.label_fraction = 0;
   config.train.joint.freeze_prior_steps = 3;
   config.train.joint.refit_every = 1;
   const TemporaryFolder folder;
-  Trainer trainer(config, portraits(), {folder.path() / "run"}, torch::kCPU, false, {});
+  Trainer trainer(config, portraits(300), {folder.path() / "run"}, torch::kCPU, false, {});
   trainer.place_components();
   const auto natural = [&] { return trainer.model().prior.posteriors[1].components.alpha.clone(); };
   const torch::Tensor placed = natural();
@@ -164,12 +155,12 @@ TEST(PlanTable, GivesThePlansInOrderInTheSameMemory) {
 }
 
 TEST(Learner, StepsReallocateNoTensor) {
-  Config config = small_config();
+  Config config = learner_config();
   config.model.factors[1].components = 12;
   config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
   config.train.joint.refit_every = 5;
-  Learner learner(config, portraits(), torch::kCPU, {}, {});
+  Learner learner(config, portraits(300), torch::kCPU, {}, {});
   const auto addresses = [&] {
     std::vector<const void*> result = {
         learner.sums().data_ptr(),
@@ -195,15 +186,15 @@ TEST(Learner, StepsReallocateNoTensor) {
 }
 
 TEST(Learner, StepsCanBeTakenInAnyOrder) {
-  Learner straight(small_config(), portraits(), torch::kCPU, {}, {}),
-      other(small_config(), portraits(), torch::kCPU, {}, {});
+  Learner straight(learner_config(), portraits(300), torch::kCPU, {}, {}),
+      other(learner_config(), portraits(300), torch::kCPU, {}, {});
   straight.step(Phase::pretrain, 7);
   other.step(Phase::pretrain, 3);
   other.step(Phase::pretrain, 7);
   straight.step(Phase::pretrain, 3);
   // The sums depend on the batches and their order: `other` saw the same two in another order.
   EXPECT_EQ(straight.sums()[0].item<double>(), 2);
-  Learner again(small_config(), portraits(), torch::kCPU, {}, {});
+  Learner again(learner_config(), portraits(300), torch::kCPU, {}, {});
   again.step(Phase::pretrain, 7);
   again.step(Phase::pretrain, 3);
   EXPECT_TRUE(torch::equal(again.sums(), straight.sums()));
@@ -212,12 +203,12 @@ TEST(Learner, StepsCanBeTakenInAnyOrder) {
 
 TEST(Trainer, StreamedImagesGiveTheSameRun) {
   TemporaryFolder folder;
-  Config config = small_config();
+  Config config = learner_config();
   config.data.binarize = "draw";
   config.model.likelihood.kind = "bernoulli";
   config.train.joint.labelled_batch = 4;
   for (const bool streamed : {false, true})
-    ASSERT_TRUE(Trainer(config, portraits(), {folder / (streamed ? "streamed" : "resident")},
+    ASSERT_TRUE(Trainer(config, portraits(300), {folder / (streamed ? "streamed" : "resident")},
                         torch::kCPU, false, {}, {.stream_images = streamed})
                     .run());
   for (const char* file : {"state.safetensors", "metrics.jsonl", "model.safetensors"})
@@ -227,21 +218,21 @@ TEST(Trainer, StreamedImagesGiveTheSameRun) {
 TEST(Trainer, AFailedGpuEndsTheRunWithOneLineAndLeavesTheCheckpoint) {
   TemporaryFolder folder;
   const RunFolder run{folder / "run"}, straight{folder / "straight"};
-  const Config config = small_config();
+  const Config config = learner_config();
   TrainingCallbacks callbacks;
   callbacks.stop = [calls = 0]() mutable -> bool {
     if (++calls == 15)  // between two checkpoints
       TORCH_CHECK(false, "CUDA error: an illegal memory access was encountered\nmore lines");
     return false;
   };
-  const std::string message =
-      message_of([&] { Trainer(config, portraits(), run, torch::kCPU, false, callbacks).run(); });
+  const std::string message = message_of(
+      [&] { Trainer(config, portraits(300), run, torch::kCPU, false, callbacks).run(); });
   for (const char* part : {"step 14 of phase pretrain", "stopped working", "illegal memory access",
                            "at step 10 of phase pretrain, is unchanged", "--resume"})
     EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  ASSERT_TRUE(Trainer(config, portraits(), run, torch::kCPU, true, {}).run());
-  ASSERT_TRUE(Trainer(config, portraits(), straight, torch::kCPU, false, {}).run());
+  ASSERT_TRUE(Trainer(config, portraits(300), run, torch::kCPU, true, {}).run());
+  ASSERT_TRUE(Trainer(config, portraits(300), straight, torch::kCPU, false, {}).run());
   expect_same_file(run.state(), straight.state());
   expect_same_file(run.metrics(), straight.metrics());
 }
@@ -251,7 +242,8 @@ TEST(Trainer, OtherErrorsAreNotBlamedOnTheGpu) {
   TrainingCallbacks callbacks;
   callbacks.stop = []() -> bool { TORCH_CHECK(false, "sizes do not match"); };
   EXPECT_THROW(
-      Trainer(small_config(), portraits(), {folder / "run"}, torch::kCPU, false, callbacks).run(),
+      Trainer(learner_config(), portraits(300), {folder / "run"}, torch::kCPU, false, callbacks)
+          .run(),
       c10::Error);
 }
 

@@ -32,7 +32,7 @@ struct Ended {
   std::vector<std::string> notices;
   Progress progress;
 };
-Ended train(const Config& config, const RunFolder& folder, bool resume) {
+Ended train_to_end(const Config& config, const RunFolder& folder, bool resume) {
   static const Pack pack = make_portraits(config.data.portraits);
   Ended ended;
   TrainingCallbacks callbacks;
@@ -49,14 +49,14 @@ TEST(LongerRun, IsTheRunThatWasPlannedLongerFromTheStart) {
   // With a constant learning rate, nothing else depends on the length of the phase.
   TemporaryFolder folder;
   const RunFolder longer{folder / "longer"}, straight{folder / "straight"};
-  train(tiny_config(20), longer, false);
+  train_to_end(tiny_config(20), longer, false);
   write_text(longer.evaluation(), "{}", "test");
-  const Ended ended = train(extended(tiny_config(20), tiny_config(30)), longer, true);
+  const Ended ended = train_to_end(extended(tiny_config(20), tiny_config(30)), longer, true);
   ASSERT_FALSE(ended.notices.empty());
   EXPECT_NE(ended.notices.front().find("30 steps now, not 20"), std::string::npos);
   EXPECT_EQ(ended.progress.step, 30);
   EXPECT_FALSE(std::filesystem::exists(longer.evaluation())) << "it was that of the shorter run";
-  train(tiny_config(30), straight, false);
+  train_to_end(tiny_config(30), straight, false);
   EXPECT_TRUE(bytes(longer.state()) == bytes(straight.state()));
   EXPECT_TRUE(bytes(longer.model()) == bytes(straight.model()));
   EXPECT_EQ(bytes(longer.metrics()), bytes(straight.metrics()));
@@ -73,7 +73,7 @@ TEST(LongerRun, CannotBeShorterThanItIs) {
   const Pack pack = make_portraits(config.data.portraits);
   ASSERT_FALSE(Trainer(config, pack, run, torch::kCPU, false, callbacks).run());
   config.train.joint.steps = 5;
-  const std::string message = message_of([&] { train(config, run, true); });
+  const std::string message = message_of([&] { train_to_end(config, run, true); });
   EXPECT_NE(message.find("at most train.joint.steps = 5"), std::string::npos) << message;
 }
 
@@ -81,13 +81,13 @@ TEST(BestModel, IsTheLastOneThatImprovedTheBoundOnValidImages) {
   TemporaryFolder folder;
   const RunFolder run{folder / "run"};
   Config config = tiny_config(20);
-  train(config, run, false);
+  train_to_end(config, run, false);
   EXPECT_TRUE(std::filesystem::exists(run.best()));
   const BestBound best(run.metrics());
   EXPECT_TRUE(best.step() == 10 || best.step() == 20);
   config.train.keep_best = false;
   const RunFolder without{folder / "without"};
-  train(config, without, false);
+  train_to_end(config, without, false);
   EXPECT_FALSE(std::filesystem::exists(without.best()));
 }
 
@@ -99,7 +99,7 @@ TEST(Patience, EndsAPhaseThatDoesNotImprove) {
   config.train.joint.freeze_prior_steps = 400;
   config.train.patience = 3;
   const RunFolder run{folder / "run"};
-  const Ended ended = train(config, run, false);
+  const Ended ended = train_to_end(config, run, false);
   EXPECT_EQ(ended.progress.step, 40) << "the first evaluation is the best, and three follow";
   EXPECT_EQ(ended.progress.phase, Phase::done);
   EXPECT_NE(ended.notices.back().find("3 evaluations without a better bound"), std::string::npos);

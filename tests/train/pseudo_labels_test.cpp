@@ -11,7 +11,7 @@
 namespace facet {
 namespace {
 
-const std::vector<FactorOptions> factors = {{"digit", 3, 2, "digit", {}}, {"free", 2, 2, "", {}}};
+const std::vector<FactorOptions> kFactors = {{"digit", 3, 2, "digit", {}}, {"free", 2, 2, "", {}}};
 
 /// The terms of a batch of which only the responsibilities count.
 std::vector<FactorTerms> terms_with(const torch::Tensor& responsibilities) {
@@ -31,14 +31,14 @@ torch::Tensor even_labels() {
 }
 
 TEST(PseudoLabels, AreGivenWhereTheModelIsSure) {
-  PseudoLabels pseudo(factors, {1.0, 0.9, /*align=*/false}, even_labels());
+  PseudoLabels pseudo(kFactors, {1.0, 0.9, /*align=*/false}, even_labels());
   const torch::Tensor chosen =
       pseudo.choose(terms_with(rows({0.95, 0.05, 0.0, 0.1, 0.8, 0.1, 0.0, 0.0, 1.0})));
   EXPECT_TRUE(torch::equal(chosen, torch::tensor({0, -1, -1, -1, 2, -1}, kInt64).view({3, 2})));
 }
 
 TEST(PseudoLabels, AreAlignedWithTheFrequenciesOfLabels) {
-  PseudoLabels pseudo(factors, {1.0, 0.9, /*align=*/true}, even_labels());
+  PseudoLabels pseudo(kFactors, {1.0, 0.9, /*align=*/true}, even_labels());
   // The model prefers the first value, though values are equally frequent among the labels.
   const torch::Tensor biased = rows({0.95, 0.03, 0.02, 0.6, 0.39, 0.01, 0.93, 0.05, 0.02});
   for (int step = 0; step < 400; ++step) pseudo.choose(terms_with(biased));

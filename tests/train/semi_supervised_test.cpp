@@ -27,7 +27,7 @@ ModelOptions small_options() {
   return options;
 }
 
-Config small_config() {
+Config semi_supervised_config() {
   Config config;
   config.data.portraits = {300, 16, 1};
   config.data.label_fraction = 0.5;
@@ -151,7 +151,7 @@ TEST(PosteriorOptimizer, FollowsTheGradientAndKeepsParametersPositive) {
 TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
   TemporaryFolder folder;
   const Pack pack = make_portraits({300, 16, 1});
-  Config with_delta = small_config();
+  Config with_delta = semi_supervised_config();
   with_delta.data.label_fraction = 0.0;
   with_delta.train.hyperprior_every = 0;  // only free factors learn theirs, and only they split
   with_delta.train.joint.merge_and_split = false;
@@ -175,7 +175,7 @@ TEST(SemiSupervised, ABatchWithoutLabelsTakesExactlyTheUnsupervisedStep) {
 
 TEST(SemiSupervised, LabelsTrainTheNamedFactor) {
   TemporaryFolder folder;
-  Config config = small_config();
+  Config config = semi_supervised_config();
   config.data.portraits.count = 1200;
   config.model.network.channels = {8, 16};
   config.model.factors[0] = {"backdrop", 5, 3, "background", {}};
@@ -199,7 +199,7 @@ TEST(SemiSupervised, LabelsTrainTheNamedFactor) {
 
 TEST(SemiSupervised, ALabelledBatchHelpsIfLabelsAreFew) {
   TemporaryFolder folder;
-  Config config = small_config();
+  Config config = semi_supervised_config();
   config.data.label_fraction = 0.04;  // ten images: about half of the batches have no label
   config.model.factors[0] = {"smile", 2, 2, "smile", {}};
   config.train.joint.label_weight = {300, 300, 0, "linear"};
@@ -228,7 +228,7 @@ TEST(SemiSupervised, ALabelledBatchHelpsIfLabelsAreFew) {
 
 TEST(SemiSupervised, TheConsistencyWeightLowersTheConsistencyLoss) {
   TemporaryFolder folder;
-  Config config = small_config();
+  Config config = semi_supervised_config();
   config.model.factors[0] = {"glasses", 2, 2, "glasses", {}};
   config.train.joint.label_weight = {100, 100, 0, "linear"};
   config.train.joint.steps = 200;
@@ -296,7 +296,7 @@ TEST(SemiSupervised, ConditionalSamplesHaveAllValuesEquallyOften) {
 
 TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
   TemporaryFolder folder;
-  Config config = small_config();
+  Config config = semi_supervised_config();
   config.model.factors[1].components = 12;
   config.train.initialise.images = 8;  // fewer than components, so that some are dead
   config.train.joint.labelled_batch = 4;
@@ -331,7 +331,7 @@ TEST(SemiSupervised, AStoppedAndResumedRunIsTheSameAsAnUninterruptedOne) {
 TEST(SemiSupervised, InvalidPropertiesAreRefused) {
   TemporaryFolder folder;
   const auto message = [&](const std::string& property, int64_t components) {
-    Config config = small_config();
+    Config config = semi_supervised_config();
     config.model.factors[0] = {"named", components, 2, property, {}};
     return message_of([&] {
       Trainer(config, make_portraits(config.data.portraits), {folder / "run"}, torch::kCPU, false,

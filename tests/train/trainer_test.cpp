@@ -14,6 +14,7 @@
 #include "facet/model/model_file.h"
 #include "tests/message_of.h"
 #include "tests/temporary_folder.h"
+#include "tests/train/runs.h"
 
 namespace facet {
 namespace {
@@ -43,11 +44,6 @@ Config tiny_config(int64_t pretrain, int64_t initialise, int64_t joint) {
   return config;
 }
 
-const Pack& portraits() {
-  static const Pack pack = make_portraits(tiny_config(0, 0, 0).data.portraits);
-  return pack;
-}
-
 std::vector<Json> metrics_of(const RunFolder& folder) {
   std::istringstream text(read_text(folder.metrics(), "test"));
   std::vector<Json> records;
@@ -64,12 +60,7 @@ bool train(const Config& config, const RunFolder& folder, bool resume,
            std::function<bool()> stop = {}) {
   TrainingCallbacks callbacks;
   callbacks.stop = std::move(stop);
-  return Trainer(config, portraits(), folder, torch::kCPU, resume, callbacks).run();
-}
-
-void expect_same_file(const fs::path& one, const fs::path& other) {
-  EXPECT_TRUE(read_text(one, "test") == read_text(other, "test"))
-      << one << " and " << other << " differ";
+  return Trainer(config, portraits(200), folder, torch::kCPU, resume, callbacks).run();
 }
 
 class TrainerTest : public testing::Test {
@@ -156,13 +147,13 @@ TEST_F(TrainerTest, ARunIsNotResumedWithOtherData) {
   const Config config = tiny_config(10, 5, 10);
   const RunFolder run = folder("run");
   train(config, run, false, stop_after(3));
-  Pack other = portraits();
+  Pack other = portraits(200);
   other.images = other.images.clone();
   other.images[7][0][3][3] += 1;
   const std::string message =
       message_of([&] { Trainer(config, other, run, torch::kCPU, true, {}); });
   EXPECT_NE(message.find("the data that it was begun with"), std::string::npos) << message;
-  EXPECT_NE(message.find(fingerprint(portraits())), std::string::npos) << message;
+  EXPECT_NE(message.find(fingerprint(portraits(200))), std::string::npos) << message;
 }
 
 TEST_F(TrainerTest, ExactUpdatesAndLearnedHyperpriorsChangeTheRun) {
@@ -170,7 +161,7 @@ TEST_F(TrainerTest, ExactUpdatesAndLearnedHyperpriorsChangeTheRun) {
   config.train.hyperprior_every = 0;
   config.train.joint.refit_every = 0;
   const auto posterior = [&](const std::string& name) {
-    Trainer trainer(config, portraits(), folder(name), torch::kCPU, false, {});
+    Trainer trainer(config, portraits(200), folder(name), torch::kCPU, false, {});
     trainer.run();
     const FactorHyperprior& learned = trainer.model().prior.hyperpriors[0];
     return std::pair{trainer.model().prior.posteriors[0].counts.clone(),
@@ -219,7 +210,7 @@ TEST_F(TrainerTest, ARunThatEndedBeforeItsFirstCheckpointCanBeResumed) {
   const Config config = tiny_config(10, 5, 10);
   const RunFolder straight = folder("straight"), killed = folder("killed");
   train(config, straight, false);
-  Trainer(config, portraits(), killed, torch::kCPU, false, {}).pretrain_step();
+  Trainer(config, portraits(200), killed, torch::kCPU, false, {}).pretrain_step();
   EXPECT_TRUE(train(config, killed, true));
   expect_same_file(straight.metrics(), killed.metrics());
   expect_same_file(straight.state(), killed.state());
@@ -296,7 +287,7 @@ TEST_F(TrainerTest, AFullNaturalGradientStepGivesTheConjugatePosteriorOfTheBatch
   config.train.batch_size = 160;  // all images
   config.train.learning_rate = {0, 0, 0, "linear"};
   config.train.step_size = {"scaled", 1.0, 1, 0.0};  // rho = 1
-  Trainer trainer(config, portraits(), folder("run"), torch::kCPU, false, {});
+  Trainer trainer(config, portraits(200), folder("run"), torch::kCPU, false, {});
   trainer.place_components();
   Vae& model = trainer.model();
   const std::vector<FactorPosterior> before = model.prior.posteriors;
@@ -304,7 +295,7 @@ TEST_F(TrainerTest, AFullNaturalGradientStepGivesTheConjugatePosteriorOfTheBatch
   {
     torch::NoGradGuard no_gradient;
     const Encoding encoding =
-        model.encode(model.likelihood().from_pixels(portraits().images.narrow(0, 0, 160)));
+        model.encode(model.likelihood().from_pixels(portraits(200).images.narrow(0, 0, 160)));
     const auto blocks = model.prior.split(encoding.mean, encoding.variance());
     for (size_t i = 0; i < blocks.size(); ++i)
       expected.push_back(
