@@ -1,0 +1,87 @@
+// Arguments, files and places that any command refuses.
+#include <gtest/gtest.h>
+
+#include "facet/cuda/gpu.h"
+#include "tests/cli/bad_input.h"
+
+namespace facet {
+namespace {
+
+TEST_F(BadInput, FullDisk) {
+  expect_refusal({"import", "portraits", "--count", "100", "--size", "16", "--out", "new"},
+                 {"new", "is the disk full?"}, 10000);
+  expect_refusal({"import", "portraits", "--count", "100", "--size", "16", "--out", "pack"},
+                 {"pack", "is the disk full?"}, 10000);
+  expect_refusal({"sample", "run", "--out", "new.png"}, {"new.png", "is the disk full?"}, 2000);
+}
+
+TEST_F(BadInput, PlacesThatCannotBeWritten) {
+  for (const char* out : {"config.json", "config.json/below", "/proc/nothing/run"})
+    expect_refusal({"train", "config.json", "--out", out}, {out});
+  expect_refusal({"sample", "run", "--out", "absent/new.png"},
+                 {"absent/new.png", "does the folder exist?"});
+  expect_refusal({"sample", "run", "--out", "pictures"}, {"pictures"});
+  expect_refusal(
+      {"import", "portraits", "--count", "10", "--size", "16", "--out", "config.json/new"},
+      {"config.json/new"});
+  expect_refusal({"import", "images", "absent", "--out", "config.json/new"}, {"config.json/new"});
+}
+
+TEST_F(BadInput, MissingFiles) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string part;
+  };
+  const Case cases[] = {
+      {{"train", "absent.json", "--out", "fresh"}, "absent.json"},
+      {{"train", "pictures", "--out", "fresh"}, "pictures"},
+      {{"train", "--out", "absent", "--resume"}, "absent"},
+      {{"train", "--out", "fresh"}, "no config"},
+      {{"train", "config.json"}, "--out"},
+      {{"eval", "absent"}, "absent"},
+      {{"eval", "pictures"}, "pictures"},
+      {{"sample", "absent", "--out", "new.png"}, "absent"},
+      {{"info", "absent"}, "absent"},
+      {{"info", "config.json"}, "config.json"},
+      {{"info", "pictures"}, "pictures"},
+      {{"import", "idx", "--train", "absent", "--out", "new"}, "absent"},
+      {{"import", "idx", "--out", "new"}, "no file"},
+      {{"import", "images", "absent", "--out", "new"}, "absent"},
+      {{"import", "images", "pictures", "--labels", "absent.csv", "--out", "new"}, "absent.csv"},
+      {{"import", "portraits", "--size", "8", "--count", "10", "--out", "new"}, "8"},
+  };
+  for (const Case& one : cases) expect_refusal(one.arguments, {one.part});
+}
+
+TEST_F(BadInput, ArgumentsThatCannotBe) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string part;
+  };
+  const Case cases[] = {
+      {{"eval", "run", "--jsn"}, "did you mean '--json'?"},
+      {{"train", "config.json", "--out", "fresh", "--resum"}, "did you mean '--resume'?"},
+      {{"tarin", "config.json"}, "did you mean 'train'?"},
+      {{"eval"}, "run"},
+      {{}, "command"},
+      {{"import"}, "command"},
+      {{"eval", "run", "--samples", "0"}, "--samples"},
+      {{"eval", "run", "--samples", "many"}, "--samples"},
+      {{"sample", "run"}, "--out"},
+      {{"sample", "run", "--count", "-1", "--out", "new.png"}, "--count"},
+      {{"eval", "run", "--device", "gpu"}, "--device"},
+      {{"import", "images", "pictures", "--out", "new", "--valid", "0.6", "--test", "0.6"},
+       "--valid"},
+  };
+  for (const Case& one : cases) expect_refusal(one.arguments, {one.part});
+}
+
+TEST_F(BadInput, CudaWithoutACard) {
+  if (cuda::available()) GTEST_SKIP() << "there is a GPU";
+  expect_refusal({"train", "config.json", "--out", "fresh", "--device", "cuda"},
+                 {"no usable GPU", "the device 'cpu'"});
+  expect_refusal({"eval", "run", "--device", "cuda"}, {"no usable GPU"});
+}
+
+}  // namespace
+}  // namespace facet
