@@ -8,6 +8,9 @@ import { delimiter, join } from "node:path";
 /** Milliseconds to wait for what should happen soon; a busy machine may take long. */
 export const DEADLINE = 90000;
 
+/** True in the page when it shows the picture that its address means. */
+export const SETTLED = "document.getElementById('picture').getAttribute('aria-busy') === 'false'";
+
 /** The path of the browser; null if there is none. */
 export function findBrowser() {
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
@@ -120,6 +123,22 @@ export class Browser {
     await this.leave();
     await this.send("Page.navigate", { url: address });
     await this.until("document.readyState === 'complete' && location.protocol === 'http:'");
+  }
+
+  text(id) {
+    return this.evaluate(`document.getElementById("${id}").textContent`);
+  }
+
+  /** The address of a picture, which has its bytes. */
+  source(id = "picture") {
+    return this.evaluate(`document.getElementById("${id}").src`);
+  }
+
+  /** Runs an action and waits until the picture has changed. */
+  async changes(action, id = "picture") {
+    const old = await this.source(id);
+    await action();
+    await this.until(`document.getElementById("${id}").src !== ${JSON.stringify(old)} && ${SETTLED}`);
   }
 
   /** Clicks in the middle of an element as a pointer does: an element that covers it would get the click. */

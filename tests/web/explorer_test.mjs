@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, DEADLINE, findBrowser, pause } from "./browser.mjs";
+import { Browser, DEADLINE, SETTLED, findBrowser, pause } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
 
 const program = process.env.FACET_PROGRAM;
@@ -57,11 +57,9 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const settled = "document.getElementById('picture').getAttribute('aria-busy') === 'false'";
-
 async function open(state = "") {
   await browser.open(`${server.address}/${state}`);
-  await browser.until(settled);
+  await browser.until(SETTLED);
 }
 
 /** Pixels of a picture on the page at the model's resolution, channel by channel. */
@@ -81,23 +79,8 @@ function pixels(id) {
   })()`);
 }
 
-function source(id = "picture") {
-  return browser.evaluate(`document.getElementById("${id}").src`);
-}
-
-/** Runs an action and waits until the picture has changed. */
-async function changes(action, id = "picture") {
-  const old = await source(id);
-  await action();
-  await browser.until(`document.getElementById("${id}").src !== ${JSON.stringify(old)} && ${settled}`);
-}
-
 function attribute(selector, name) {
   return browser.evaluate(`document.querySelector(${JSON.stringify(selector)}).getAttribute("${name}")`);
-}
-
-function text(id) {
-  return browser.evaluate(`document.getElementById("${id}").textContent`);
 }
 
 /** Removes the focus, so that the page receives the space bar. */
@@ -128,7 +111,7 @@ test("glasses are switched on and off, and the classifier agrees", async () => {
   for (let seed = 1; seed <= 8; ++seed) {
     await open(`#seed=${seed}&t=0.5&glasses=without`);
     agreed += Number(classifier.score(await pixels("picture")) < 0);
-    await changes(() => browser.click(glasses));
+    await browser.changes(() => browser.click(glasses));
     assert.equal(await attribute(glasses, "aria-checked"), "true");
     agreed += Number(classifier.score(await pixels("picture")) > 0);
   }
@@ -139,22 +122,22 @@ test("the space bar redraws what is not held", async () => {
   await open("#seed=3");
   for (const factor of ["glasses", "style", "first"]) await browser.click(action(factor, HOLD));
   await blur();
-  const held = await source();
+  const held = await browser.source();
   const address = await browser.evaluate("location.hash");
   await browser.press(" ");
-  await browser.until(`location.hash !== ${JSON.stringify(address)} && ${settled}`);
+  await browser.until(`location.hash !== ${JSON.stringify(address)} && ${SETTLED}`);
   await pause(200);
-  assert.equal(await source(), held);
+  assert.equal(await browser.source(), held);
   await browser.click(action("first", HOLD));
   await blur();
   const style = await attribute("#picture", "alt");
-  await changes(() => browser.press(" "));
+  await browser.changes(() => browser.press(" "));
   assert.equal((await attribute("#picture", "alt")).split(", first")[0], style.split(", first")[0]);
 });
 
 test("one factor is redrawn, and any value or a chosen one drawn", async () => {
   await open("#seed=3&style=curly");
-  await changes(() => browser.click(action("style", REDRAW)));
+  await browser.changes(() => browser.click(action("style", REDRAW)));
   assert.match(await attribute("#picture", "alt"), /style curly/);
   assert.match(await browser.evaluate("location.hash"), /style=curly@\d+/);
   await browser.click(action("style", ANY));
@@ -165,12 +148,12 @@ test("one factor is redrawn, and any value or a chosen one drawn", async () => {
 test("arrow keys choose along a strip, sliders move within a component", async () => {
   await open("#seed=3&style=short");
   await browser.evaluate(`document.querySelector("${strip} [aria-checked=true]").focus()`);
-  await changes(() => browser.press("ArrowRight"));
+  await browser.changes(() => browser.press("ArrowRight"));
   assert.match(await browser.evaluate("location.hash"), /style=long/);
   await browser.click("#factors [data-factor=style] summary");
   await browser.until("document.querySelectorAll('#factors [data-factor=style] input[type=range]').length === 4");
   await browser.evaluate("document.querySelector('#factors [data-factor=style] input[type=range]').focus()");
-  await changes(() => browser.press("End"));
+  await browser.changes(() => browser.press("End"));
   await browser.until("/style=long~\\d:4/.test(location.hash)");
 });
 
@@ -179,21 +162,21 @@ test("all combinations of two factors, each a button", async () => {
   await browser.click("#combinations summary");
   await browser.until("document.querySelectorAll('#grid .cell').length === 8");
   assert.equal(await attribute("#grid [aria-pressed=true]", "aria-label"), "glasses without, style bald");
-  await changes(() => browser.click("#grid [aria-label='glasses with, style long']"));
+  await browser.changes(() => browser.click("#grid [aria-label='glasses with, style long']"));
   assert.equal(await attribute(glasses, "aria-checked"), "true");
   assert.match(await attribute("#picture", "alt"), /glasses with, style long/);
 });
 
 test("a pinned picture stays beside the current one, with a list of differences", async () => {
   await open("#seed=3&glasses=without");
-  const before = await source();
+  const before = await browser.source();
   await browser.click("#pin");
   await browser.until("!document.getElementById('pinned-figure').hidden");
-  await changes(() => browser.click(glasses));
-  assert.equal(await source("pinned-picture"), before);
-  assert.equal(await text("difference-list"), "glasses without → with");
-  await changes(() => browser.click("#swap"));
-  assert.equal(await source(), before);
+  await browser.changes(() => browser.click(glasses));
+  assert.equal(await browser.source("pinned-picture"), before);
+  assert.equal(await browser.text("difference-list"), "glasses without → with");
+  await browser.changes(() => browser.click("#swap"));
+  assert.equal(await browser.source(), before);
 });
 
 /** The file that a click on the selector downloads. */
@@ -212,7 +195,7 @@ test("the downloaded PNG is the one that its command makes", async () => {
   await open("#seed=3&t=0.6&glasses=with&first=2@17~1:1.5");
   const { name, bytes } = await downloaded("#download");
   assert.match(name, /^glasses-with/);
-  const [called, ...words] = (await text("command")).split(" ");
+  const [called, ...words] = (await browser.text("command")).split(" ");
   assert.equal(called, "facet");
   execFileSync(program, words, { cwd: folder, env: environment, stdio: "ignore" });
   assert.deepEqual(readFileSync(join(folder, words.at(-1))), bytes);
@@ -230,24 +213,24 @@ test("an image is uploaded, read, edited and downloaded", async () => {
   const note = await browser.evaluate("document.querySelector('#code [data-factor=glasses] .note').textContent");
   assert.match(note, /^without \(\d+(\.\d)? %\)$/);
   assert.ok(classifier.score(await pixels("edited")) < 0);
-  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
-  await changes(() => browser.click("#keep-offset"), "edited");
+  await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  await browser.changes(() => browser.click("#keep-offset"), "edited");
   assert.ok(classifier.score(await pixels("edited")) > 0);
-  assert.match(await text("edited-command"), /facet edit .*--change glasses=with/);
-  const shown = Buffer.from((await source("edited")).split(",")[1], "base64");
+  assert.match(await browser.text("edited-command"), /facet edit .*--change glasses=with/);
+  const shown = Buffer.from((await browser.source("edited")).split(",")[1], "base64");
   assert.deepEqual((await downloaded("#edited-download")).bytes, shown);
-  await changes(() => browser.click("#code [data-factor=glasses] .panel-actions button"), "edited");
-  assert.equal(await source("edited"), await source("reconstruction"));
+  await browser.changes(() => browser.click("#code [data-factor=glasses] .panel-actions button"), "edited");
+  assert.equal(await browser.source("edited"), await browser.source("reconstruction"));
 });
 
 test("an edited image comes back from its address, without the image", async () => {
-  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
-  const [shown, address] = [await source("edited"), await browser.evaluate("location.hash")];
+  await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  const [shown, address] = [await browser.source("edited"), await browser.evaluate("location.hash")];
   await browser.open(`${server.address}/${address}`);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
-  assert.equal(await source("edited"), shown);
+  assert.equal(await browser.source("edited"), shown);
   assert.equal(await browser.evaluate("document.getElementById('input-figure').hidden"), true);
-  assert.match(await text("restored"), /not the image/);
+  assert.match(await browser.text("restored"), /not the image/);
 });
 
 test("an image of any type that the browser reads can be dropped anywhere", async () => {
@@ -263,7 +246,7 @@ test("an image of any type that the browser reads can be dropped anywhere", asyn
   })()`);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
   assert.deepEqual([...new Set(await pixels("input"))], [0]);
-  assert.notEqual(await text("restored"), ""); // it was not square: the page says how it was converted
+  assert.notEqual(await browser.text("restored"), ""); // it was not square: the page says how it was converted
 });
 
 test("the share button copies the address of the picture", async () => {
@@ -286,17 +269,17 @@ test("a file that is not an image is refused with a message", async () => {
 
 test("a picture comes back from its address; the back button undoes", async () => {
   await open("#seed=5&t=0.8");
-  const first = await source();
-  await changes(() => browser.click(glasses));
-  await changes(() => browser.click("#factors [data-factor=first] [role=radio]:nth-child(5)"));
-  const [shown, address] = [await source(), await browser.evaluate("location.href")];
+  const first = await browser.source();
+  await browser.changes(() => browser.click(glasses));
+  await browser.changes(() => browser.click("#factors [data-factor=first] [role=radio]:nth-child(5)"));
+  const [shown, address] = [await browser.source(), await browser.evaluate("location.href")];
   await browser.open(address);
-  await browser.until(settled);
-  assert.equal(await source(), shown);
+  await browser.until(SETTLED);
+  assert.equal(await browser.source(), shown);
   await open("#seed=5&t=0.8");
-  await changes(() => browser.click(glasses));
-  await changes(() => browser.evaluate("history.back()"));
-  assert.equal(await source(), first);
+  await browser.changes(() => browser.click(glasses));
+  await browser.changes(() => browser.evaluate("history.back()"));
+  assert.equal(await browser.source(), first);
 });
 
 test("an address of another model still shows a picture, and the page lists what it ignored", async () => {
@@ -309,7 +292,7 @@ test("the training view draws curves, living components and samples", async () =
   await browser.click("#show-training");
   await browser.until("document.querySelectorAll('#samples img').length === 24");
   await browser.until("document.querySelectorAll('#charts .line').length >= 10");
-  assert.match(await text("training-state"), /Finished after phase 3 joint, step 800/);
+  assert.match(await browser.text("training-state"), /Finished after phase 3 joint, step 800/);
   assert.equal(await browser.evaluate("document.querySelectorAll('#living-rows tr').length"), 3);
 });
 
@@ -324,7 +307,7 @@ test("curves grow while a run is training", async () => {
   await browser.until("document.getElementById('training-state').textContent.includes('step 750')");
   appendFileSync(join(running, "metrics.jsonl"), lines.at(-1) + "\n");
   await browser.until("document.getElementById('training-state').textContent.includes('step 800')");
-  assert.match(await text("status"), /running/);
+  assert.match(await browser.text("status"), /running/);
   await browser.leave();
   await stop(other);
 });
@@ -338,10 +321,10 @@ test("a newly saved model encodes the image again, and keeps its changes and the
   writeFileSync(file, portraits.png(portraits.labels.indexOf(0)));
   const other = await serve(saved);
   await browser.open(`${other.address}/#seed=3`);
-  await browser.until(settled);
+  await browser.until(SETTLED);
   await browser.chooseFile("#file", file);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
-  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
   await browser.click("#show-explore");
   utimesSync(model, new Date(), new Date());
   await browser.until("performance.getEntriesByType('resource').filter(({ name }) => name.includes('/encode')).length === 2");
@@ -359,9 +342,9 @@ test("a page that was opened before the model exists shows the model when it is 
   const other = await serve(young);
   await browser.open(`${other.address}/#seed=3`);
   await browser.until("!document.getElementById('waiting').hidden");
-  assert.equal(await text("status"), "waiting");
+  assert.equal(await browser.text("status"), "waiting");
   cpSync(join(run, "model.safetensors"), join(young, "model.safetensors"));
-  await browser.until(`document.getElementById('waiting').hidden && ${settled}`);
+  await browser.until(`document.getElementById('waiting').hidden && ${SETTLED}`);
   await browser.leave();
   await stop(other);
 });
@@ -369,7 +352,7 @@ test("a page that was opened before the model exists shows the model when it is 
 test("on a phone nothing is cut off and everything can be touched", async () => {
   await browser.resize(390, 844, { phone: true });
   const ready = {
-    explore: `${settled} && document.querySelectorAll('#grid .cell').length === 8`,
+    explore: `${SETTLED} && document.querySelectorAll('#grid .cell').length === 8`,
     image: "document.querySelectorAll('#code .panel').length === 3",
     training: "document.querySelectorAll('#samples img').length === 24 && document.querySelectorAll('#charts .line').length >= 10",
   };

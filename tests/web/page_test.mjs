@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, findBrowser } from "./browser.mjs";
+import { Browser, SETTLED, findBrowser } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
 import { serveFolder } from "./static_server.mjs";
 
@@ -54,12 +54,11 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const settled = "document.getElementById('picture').getAttribute('aria-busy') === 'false'";
 const complete = "document.documentElement.dataset.loaded === 'true'";
 
 async function open(state = "", page = "page") {
   await browser.open(`${host.address}/${page}/${state}`);
-  await browser.until(settled);
+  await browser.until(SETTLED);
 }
 
 /** A call of the page's own back end. */
@@ -107,20 +106,6 @@ function pixels(id) {
     const { data } = context.getImageData(0, 0, 16, 16);
     return Array.from({ length: 768 }, (_, place) => data[4 * (place % 256) + Math.floor(place / 256)]);
   })()`);
-}
-
-function source(id = "picture") {
-  return browser.evaluate(`document.getElementById("${id}").src`);
-}
-
-async function changes(action, id = "picture") {
-  const old = await source(id);
-  await action();
-  await browser.until(`document.getElementById("${id}").src !== ${JSON.stringify(old)} && ${settled}`);
-}
-
-function text(id) {
-  return browser.evaluate(`document.getElementById("${id}").textContent`);
 }
 
 const glasses = "#factors [data-factor=glasses] .switch";
@@ -195,7 +180,7 @@ test("glasses are switched on and off, and the classifier agrees", async () => {
   for (let seed = 1; seed <= 8; ++seed) {
     await open(`#seed=${seed}&t=0.5&glasses=without`);
     agreed += Number(classifier.score(await pixels("picture")) < 0);
-    await changes(() => browser.click(glasses));
+    await browser.changes(() => browser.click(glasses));
     agreed += Number(classifier.score(await pixels("picture")) > 0);
   }
   assert.ok(agreed >= 12, `the classifier agreed on ${agreed} of 16 pictures`); // the model was trained for seconds
@@ -204,16 +189,16 @@ test("glasses are switched on and off, and the classifier agrees", async () => {
 test("a factor is redrawn without the others, and an address shows its picture again", async () => {
   await open("#seed=3");
   const before = await browser.evaluate("document.getElementById('picture').alt");
-  const shown = await source();
-  await changes(() => browser.click("#factors [data-factor=first] .panel-actions button:nth-child(3)"));
+  const shown = await browser.source();
+  await browser.changes(() => browser.click("#factors [data-factor=first] .panel-actions button:nth-child(3)"));
   const after = await browser.evaluate("document.getElementById('picture').alt");
   assert.equal(after.split(", first")[0], before.split(", first")[0]);
   const address = await browser.evaluate("location.hash");
-  const redrawn = await source();
+  const redrawn = await browser.source();
   await open("#seed=3");
-  assert.equal(await source(), shown);
+  assert.equal(await browser.source(), shown);
   await open(address);
-  assert.equal(await source(), redrawn);
+  assert.equal(await browser.source(), redrawn);
 });
 
 test("what needs a server is not shown", async () => {
@@ -229,7 +214,7 @@ test("after loading, everything works without a network", async () => {
   await open("#seed=3&t=0.6&glasses=without");
   await browser.until(complete);
   await host.close();
-  await changes(() => browser.click(glasses));
+  await browser.changes(() => browser.click(glasses));
   await browser.click("#combinations summary");
   await browser.until("document.querySelectorAll('#grid .cell').length === 8");
   await browser.click("#factors [data-factor=style] summary");
@@ -237,13 +222,13 @@ test("after loading, everything works without a network", async () => {
   await browser.chooseFile("#file", portrait);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
   assert.match(await browser.evaluate("document.querySelector('#code [data-factor=glasses] .note').textContent"), /^without \(\d+(\.\d)? %\)$/);
-  await changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
-  await changes(() => browser.click("#keep-offset"), "edited");
+  await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
+  await browser.changes(() => browser.click("#keep-offset"), "edited");
   assert.ok(classifier.score(await pixels("edited")) > 0);
   await browser.click("#show-training");
   await browser.until("document.querySelectorAll('#samples img').length === 24");
   await browser.until("document.querySelectorAll('#charts .line').length >= 10");
-  assert.match(await text("training-state"), /Finished after phase 3 joint, step 800/);
+  assert.match(await browser.text("training-state"), /Finished after phase 3 joint, step 800/);
   assert.equal(await browser.evaluate("document.querySelectorAll('#living-rows tr').length"), 3);
   assert.deepEqual(browser.complaints, []);
   host = await serveFolder(join(folder, "host"));
