@@ -72,7 +72,7 @@ def compare(program, folder, kind, dimensions):
     theirs = sklearn_posterior(kind, vectors, start, components, iterations)
     for name in "msabc":
         # Eight iterations enlarge the rounding of the first; scikit-learn adds 2e-15 to every count.
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-9, atol=1e-11,
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, atol=1e-13,
                                    err_msg=f"{kind.__name__}, D = {dimensions}, {name}")
     prior = {"m": vectors.mean(0), "s": 1.0, "a": dimensions / 2, "b": vectors.var(0) / 2, "c": 0.25}
     np.testing.assert_allclose(reported, fit_peer.bound_of(vectors, ours, prior), rtol=1e-10)
