@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -22,6 +23,12 @@ LibraryFailure library_failure(const std::exception& error) {
   const bool memory = text.find("allocate memory") != std::string::npos ||
                       text.find("out of memory") != std::string::npos;
   return {text.substr(0, text.find('\n')), torch_error != nullptr && memory};
+}
+
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
 }
 
 }  // namespace facet

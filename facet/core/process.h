@@ -1,5 +1,5 @@
-// Settings of LibTorch for the whole process, which a program makes once at its start, and the
-// messages of LibTorch's exceptions.
+// Settings of LibTorch for the whole process, which a program makes once at its start, the messages
+// of LibTorch's exceptions, and the name of the machine.
 #pragma once
 
 #include <exception>
@@ -22,5 +22,8 @@ struct LibraryFailure {
   bool out_of_memory = false;
 };
 LibraryFailure library_failure(const std::exception& error);
+
+/// "localhost" where it has no name.
+std::string host_name();
 
 }  // namespace facet

@@ -14,6 +14,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/process.h"
 
 namespace facet {
 namespace {
@@ -81,12 +82,6 @@ std::string bytes_field(uint64_t number, std::string_view value) {
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  char name[256] = "";
-  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
 }
 
 /// The number that fixed() wrote at `position`.
