@@ -87,7 +87,9 @@ void train_sweep(const SweepPlan& plan, const SweepRequest& request, const Sweep
                         const RunFolder& folder) { finish_run(trainer, pack, run.config, folder); };
   callbacks.started = events.started;
   callbacks.ended = events.ended;
-  run_sweep(plan, packs, {request.folder, device, jobs}, callbacks, outcomes);
+  callbacks.latest = events.latest;
+  callbacks.held = events.held;
+  run_sweep(plan, packs, {request.folder, device, jobs, request.shard}, callbacks, outcomes);
 }
 
 }  // namespace facet

@@ -10,6 +10,7 @@
 
 #include "facet/train/callbacks.h"
 #include "facet/train/config.h"
+#include "facet/train/shard.h"
 #include "facet/train/sweep_plan.h"
 
 namespace facet {
@@ -50,6 +51,7 @@ struct SweepRequest {
   std::filesystem::path folder;
   std::string device = "auto";
   int64_t jobs = 0;  ///< runs at the same time; 0: as many as fit on a GPU, one on the CPU
+  Shard shard = {};  ///< the runs that this process takes
 };
 
 /// Called from the threads of the runs, several at a time.
@@ -59,11 +61,13 @@ struct SweepEvents {
   std::function<void(size_t run, const StepReport&)> report;
   std::function<void(size_t run, const std::string& sentence)> notice;
   std::function<void(size_t run, const RunOutcome&)> ended;
+  std::function<RunOutcome(size_t run)> latest;  ///< as it is now, by whatever process
+  std::function<void(size_t run, const std::string& sentence)> held;  ///< by another process
   std::function<bool()> stop;
 };
 
-/// Trains and finishes every run of a sweep that is not finished; `outcomes` has one entry per run,
-/// and is brought up to date.
+/// Trains and finishes every run of a sweep that is not finished and that no other process has;
+/// `outcomes` has one entry per run, and is brought up to date.
 void train_sweep(const SweepPlan& plan, const SweepRequest& request, const SweepEvents& events,
                  std::vector<RunOutcome>& outcomes);
 

@@ -272,21 +272,40 @@ Json sweep_record(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes
   return record;
 }
 
+std::vector<RunOutcome> recorded_outcomes(const SweepPlan& plan, const Json& record) {
+  std::vector<RunOutcome> outcomes(plan.runs.size());
+  if (!record.is_object() || !record.contains("runs") || !record["runs"].is_array())
+    return outcomes;
+  for (size_t i = 0; i < std::min(plan.runs.size(), record["runs"].size()); ++i) {
+    const Json& run = record["runs"][i];
+    if (!run.is_object()) continue;
+    RunOutcome& outcome = outcomes[i];
+    if (const double seconds = number_of(run, "seconds"); seconds > 0) outcome.seconds = seconds;
+    outcome.failure = run.value("failure", "");
+    outcome.evaluation = run.value("evaluation", Json());
+    for (const RunState state : {RunState::stopped, RunState::failed, RunState::finished})
+      if (run.value("state", "") == state_name(state)) outcome.state = state;
+  }
+  return outcomes;
+}
+
+void find_evaluation(RunOutcome& outcome, const RunFolder& folder) {
+  const Json evaluation =
+      is_finished(folder)
+          ? Json::parse(read_text(folder.evaluation(), "reading the evaluation"), nullptr, false)
+          : Json();
+  if (evaluation.is_object()) {
+    outcome = {RunState::finished, outcome.seconds, evaluation, "", {}};
+  } else if (outcome.state == RunState::finished) {
+    outcome = {RunState::waiting, outcome.seconds, {}, "", {}};  // it has to be made again
+  }
+}
+
 std::vector<RunOutcome> known_outcomes(const SweepPlan& plan, const Json& record,
                                        const std::filesystem::path& folder) {
-  std::vector<RunOutcome> outcomes(plan.runs.size());
-  for (size_t i = 0; i < plan.runs.size(); ++i) {
-    const RunFolder place{folder / plan.runs[i].name};
-    if (record.is_object() && record.contains("runs") && record["runs"].is_array() &&
-        i < record["runs"].size())
-      if (const double seconds = number_of(record["runs"][i], "seconds"); seconds > 0)
-        outcomes[i].seconds = seconds;
-    if (!is_finished(place)) continue;
-    outcomes[i].evaluation =
-        Json::parse(read_text(place.evaluation(), "reading the evaluation"), nullptr, false);
-    // One that cannot be read is made again.
-    if (outcomes[i].evaluation.is_object()) outcomes[i].state = RunState::finished;
-  }
+  std::vector<RunOutcome> outcomes = recorded_outcomes(plan, record);
+  for (size_t i = 0; i < plan.runs.size(); ++i)
+    find_evaluation(outcomes[i], {folder / plan.runs[i].name});
   return outcomes;
 }
 

@@ -33,8 +33,11 @@ std::vector<SeedGroup> group_over_seeds(const SweepPlan& plan,
 /// sweep.json: the plan, every run with its state and its evaluation, and means over seeds where
 /// seeds are varied.
 Json sweep_record(const SweepPlan& plan, const std::vector<RunOutcome>& outcomes);
-/// The time that runs have taken so far, from such a record, and the evaluations of runs in
-/// `folder` that are finished.
+/// The outcomes in such a record.
+std::vector<RunOutcome> recorded_outcomes(const SweepPlan& plan, const Json& record);
+/// Changes an outcome to what the run's folder says: finished where there is an evaluation.
+void find_evaluation(RunOutcome& outcome, const RunFolder& folder);
+/// Both for all runs of the sweep in `folder`.
 std::vector<RunOutcome> known_outcomes(const SweepPlan& plan, const Json& record,
                                        const std::filesystem::path& folder);
 

@@ -1,7 +1,6 @@
 #include "facet/train/sweep.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/cuda/cuda_graph.h"
+#include "facet/train/run_queue.h"
 
 namespace facet {
 
@@ -82,15 +82,18 @@ const Pack& SharedPacks::of(const Config& config) const { return *packs_.at(data
 
 void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptions& options,
                const SweepCallbacks& callbacks, std::vector<RunOutcome>& outcomes) {
-  std::atomic<size_t> next{0};
+  fs::create_directories(options.folder);
+  RunQueue queue(plan, options, callbacks, outcomes);
   std::exception_ptr failure;  // outside the runs' training, such as a full disk
   std::mutex failing;
   const auto work = [&] {
     const cuda::StreamScope stream(options.device);
-    for (size_t index = next++; index < plan.runs.size(); index = next++) {
-      if (outcomes[index].state == RunState::finished) continue;
-      const TrainingCallbacks training = callbacks.training(index);
-      if (training.stop && training.stop()) return;
+    while (const auto claimed = queue.next()) {
+      const size_t index = claimed->index;
+      TrainingCallbacks training = callbacks.training(index);
+      training.stop = [stop = training.stop, &claim = *claimed->claim] {
+        return (stop && stop()) || claim.lost();
+      };
       callbacks.started(index);
       const SweepRun& run = plan.runs[index];
       train_noting_failures(run, packs.of(run.config), options, training, callbacks,
@@ -104,13 +107,14 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
       try {
         work();
       } catch (...) {
-        next = plan.runs.size();  // current runs go on, no others start
+        queue.close();  // current runs go on, no others start
         const std::lock_guard lock(failing);
         if (!failure) failure = std::current_exception();
       }
     });
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
+  clear_dead_claims(options.folder);  // of those who died after a run's last file was written
 }
 
 }  // namespace facet

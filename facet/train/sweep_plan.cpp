@@ -156,14 +156,33 @@ Variation parse_variation(const std::string& text) {
   return variation;
 }
 
-SweepPlan plan_sweep(const Config& base, const std::vector<Variation>& variations,
-                     const std::string& object) {
-  check_variations(base, variations, object);
-  SweepPlan plan{with_absolute_pack(base), variations, {}};
-  for (Variation& variation : plan.variations)  // a sweep may be resumed from another directory
+std::string first_difference(const std::vector<Variation>& one,
+                             const std::vector<Variation>& other) {
+  const auto values = [](const std::vector<Variation>& variations, size_t i) {
+    return i < variations.size() ? Json(variations[i].values).dump() : std::string("nothing");
+  };
+  for (size_t i = 0; i < std::max(one.size(), other.size()); ++i) {
+    const std::string key = i < one.size() ? one[i].key : other[i].key;
+    if (i < one.size() && i < other.size() && other[i].key != key)
+      return fmt::format("{}, {}", key, other[i].key);
+    if (values(one, i) != values(other, i))
+      return fmt::format("{}: {}, {}", key, values(one, i), values(other, i));
+  }
+  return "";
+}
+
+std::vector<Variation> with_absolute_packs(std::vector<Variation> variations) {
+  for (Variation& variation : variations)
     for (Json& value : variation.values)
       if (variation.key == "data.pack" && value.is_string() && !value.get<std::string>().empty())
         value = fs::absolute(value.get<std::string>()).lexically_normal().string();
+  return variations;
+}
+
+SweepPlan plan_sweep(const Config& base, const std::vector<Variation>& variations,
+                     const std::string& object) {
+  check_variations(base, variations, object);
+  SweepPlan plan{with_absolute_pack(base), with_absolute_packs(variations), {}};
   add_runs(plan, object);
   return plan;
 }

@@ -25,6 +25,10 @@ struct Variation {
 /// and quotes belong to a value.
 Variation parse_variation(const std::string& text);
 
+/// The first option whose values differ, as "seed: [1,2], [1,2,3]"; empty if there is none.
+std::string first_difference(const std::vector<Variation>& one,
+                             const std::vector<Variation>& other);
+
 /// One combination of values.
 struct SweepRun {
   std::string name;          ///< of its folder, such as "components-64_seed-1"
@@ -37,6 +41,9 @@ struct SweepPlan {
   std::vector<Variation> variations;
   std::vector<SweepRun> runs;  ///< the last variation changes fastest
 };
+
+/// The same with absolute paths of packs: a sweep may be continued from another directory.
+std::vector<Variation> with_absolute_packs(std::vector<Variation> variations);
 
 /// All combinations. Throws an Error if there is no variation, a key is repeated or is not an
 /// option, a value is invalid, or two values are equal. `object` is the config's name, for
