@@ -172,7 +172,7 @@ ClaimHolder holder_of(const ClaimFile& file, const fs::path& folder) {
 
 }  // namespace
 
-std::unique_ptr<Claim> Claim::take(const fs::path& thing) {
+std::unique_ptr<Claim> Claim::take(const fs::path& thing, std::chrono::milliseconds renew) {
   const std::set<int64_t> before = generations_of(thing);
   const int64_t previous = before.empty() ? 0 : *before.rbegin();
   std::optional<ClaimFile> dead;
@@ -194,7 +194,7 @@ std::unique_ptr<Claim> Claim::take(const fs::path& thing) {
     if (!still || still->text != dead->text) return nullptr;
   }
   for (const int64_t other : others) unlink(claim_path(thing, other).c_str());
-  claim->keep_renewing();
+  claim->keep_renewing(renew);
   return claim;
 }
 
@@ -213,11 +213,11 @@ Claim::~Claim() {
   if (const auto file = read_claim(path_); file && file->text == text_) unlink(path_.c_str());
 }
 
-void Claim::keep_renewing() {
-  heartbeat_ = std::jthread([this](const std::stop_token& stop) {
+void Claim::keep_renewing(std::chrono::milliseconds every) {
+  heartbeat_ = std::jthread([this, every](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      wake_.wait_for(lock, stop, kRenewClaim, [] { return false; });
+      wake_.wait_for(lock, stop, every, [] { return false; });
       if (!stop.stop_requested()) renew();
     }
   });

@@ -24,8 +24,10 @@ inline constexpr std::chrono::seconds kTakeOverClaim{120};
 class Claim {
  public:
   /// Claims `thing`, the path of a file or folder that need not exist. Nothing where another owner
-  /// has it who lives, or may live: the claim of an owner who has died is taken over.
-  static std::unique_ptr<Claim> take(const std::filesystem::path& thing);
+  /// has it who lives, or may live: the claim of an owner who has died is taken over. Tests renew
+  /// it more often.
+  static std::unique_ptr<Claim> take(const std::filesystem::path& thing,
+                                     std::chrono::milliseconds renew = kRenewClaim);
   /// Waits until it can be taken.
   static std::unique_ptr<Claim> wait_for(const std::filesystem::path& thing);
 
@@ -41,7 +43,7 @@ class Claim {
  private:
   Claim(std::filesystem::path path, std::string text);
   void renew();
-  void keep_renewing();
+  void keep_renewing(std::chrono::milliseconds every);
 
   const std::filesystem::path path_;
   const std::string text_;  ///< of the file; no other claim has the same
