@@ -9,6 +9,7 @@
 
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "facet/report/sweep_folder.h"
 #include "tests/contains.h"
 #include "tests/temporary_folder.h"
 
@@ -140,6 +141,28 @@ TEST(SweepSummary, KnownOutcomesAreTheEvaluationsThatAreThere) {
   EXPECT_EQ(outcomes[0].seconds, 1.5);
   EXPECT_EQ(outcomes[1].state, RunState::waiting) << "made again";
   EXPECT_EQ(outcomes[2].state, RunState::waiting);
+}
+
+TEST(SweepFolder, ProcessesAddToOneRecord) {
+  const SweepPlan plan = plan_of({"seed=1,2,3"});
+  TemporaryFolder folder;
+  const SweepFolder one(plan, folder.path()), other(plan, folder.path());
+  EXPECT_TRUE(one.create());
+  EXPECT_FALSE(other.create()) << "there is one already";
+  one.update(0, {RunState::failed, 2, {}, "NaN", {}});
+  other.update(1, {RunState::stopped, 3, {}, "", {}});
+  EXPECT_EQ(other.outcome(0).failure, "NaN");
+  EXPECT_EQ(one.outcome(1).state, RunState::stopped);
+  EXPECT_EQ(one.outcome(1).seconds, 3);
+  EXPECT_EQ(one.outcomes()[2].state, RunState::waiting);
+  std::filesystem::create_directory(folder / "seed-2");  // finished by a process that died then
+  write_text(folder / "seed-2" / "eval.json", evaluation(-5, 7).dump(), "test");
+  const auto outcomes = one.write_summary();
+  EXPECT_EQ(outcomes[1].state, RunState::finished);
+  EXPECT_EQ(sweep_record(plan, outcomes).dump(2) + "\n", read_text(one.record(), "test"));
+  EXPECT_EQ(sweep_csv(plan, outcomes), read_text(one.table(), "test"));
+  other.update(1, {RunState::stopped, 4, {}, "", {}});
+  EXPECT_EQ(one.outcome(1).seconds, 3) << "who has lost a run does not change what is finished";
 }
 
 }  // namespace

@@ -99,6 +99,18 @@ TEST(SweepPlan, SurvivesWritingAndReading) {
   EXPECT_THROW(plan_of_json(Json::object(), "sweep.json"), Error);
 }
 
+TEST(SweepPlan, TheFirstDifferenceOfVariationsIsNamed) {
+  const auto difference = [](const std::vector<std::string>& one,
+                             const std::vector<std::string>& other) {
+    return first_difference(plan_of(one).variations, plan_of(other).variations);
+  };
+  EXPECT_EQ(difference({"seed=1,2"}, {"seed=1,2"}), "");
+  EXPECT_EQ(difference({"seed=1,2"}, {"seed=2,1"}), "seed: [1,2], [2,1]");
+  EXPECT_EQ(difference({"seed=1"}, {"train.batch_size=1"}), "seed, train.batch_size");
+  EXPECT_EQ(difference({"seed=1", "train.batch_size=8"}, {"seed=1"}),
+            "train.batch_size: [8], nothing");
+}
+
 TEST(SweepPlan, SeedsAreRecognised) {
   EXPECT_TRUE(parse_variation("seed=1").is_seed());
   EXPECT_TRUE(parse_variation("data.label_seed=1").is_seed());
