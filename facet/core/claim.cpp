@@ -3,7 +3,7 @@
 // replaces the claim of somebody who lives.
 #include "facet/core/claim.h"
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -246,8 +246,10 @@ std::optional<ClaimHolder> claim_holder(const fs::path& thing) {
   return holder_of(*file, folder_of(thing));
 }
 
-void clear_dead_claims(const fs::path& folder) {
-  for (const ClaimName& claim : claims_in(folder)) Claim::take(folder / claim.thing);
+std::vector<fs::path> claimed_things(const fs::path& folder) {
+  std::vector<fs::path> things;
+  for (const ClaimName& claim : claims_in(folder)) things.push_back(folder / claim.thing);
+  return things;
 }
 
 }  // namespace facet

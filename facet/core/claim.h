@@ -3,7 +3,6 @@
 // is made with O_EXCL, which is atomic on NFS too; locks of the kernel often are not there.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace facet {
 
@@ -63,7 +63,7 @@ struct ClaimHolder {
 };
 std::optional<ClaimHolder> claim_holder(const std::filesystem::path& thing);
 
-/// Removes what owners who have died have left in a folder.
-void clear_dead_claims(const std::filesystem::path& folder);
+/// What is claimed in a folder, by owners who live or do not.
+std::vector<std::filesystem::path> claimed_things(const std::filesystem::path& folder);
 
 }  // namespace facet

@@ -114,7 +114,10 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
     });
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
-  clear_dead_claims(options.folder);  // of those who died after a run's last file was written
+  // What those left who died between a run's last file and their release. Claims of other runs
+  // stay: who sees ours on them, if only for a moment, would leave them to us.
+  for (const fs::path& run : claimed_things(options.folder))
+    if (is_finished({run})) Claim::take(run);
 }
 
 }  // namespace facet

@@ -157,14 +157,10 @@ TEST_F(ClaimTest, WhoHasLostItNoticesAndLeavesThatOfTheNextOwner) {
   EXPECT_TRUE(fs::exists(file(2)));
 }
 
-TEST_F(ClaimTest, DeadOnesAreClearedAndOthersStay) {
-  write_claim(1, {{"process", dead_process()}});
-  const auto held = Claim::take(folder_ / "held");
+TEST_F(ClaimTest, AreListedByWhatIsClaimed) {
+  write_claim(12, {{"process", dead_process()}});
   write_text(folder_ / "notes.claim-x", "", "test");
-  clear_dead_claims(folder_.path());
-  EXPECT_FALSE(fs::exists(file(1)));
-  EXPECT_TRUE(fs::exists(folder_ / "held.claim-1"));
-  EXPECT_TRUE(fs::exists(folder_ / "notes.claim-x"));
+  EXPECT_EQ(claimed_things(folder_.path()), std::vector<fs::path>{run_});
 }
 
 TEST_F(ClaimTest, AFolderThatIsNotThereIsAnError) {

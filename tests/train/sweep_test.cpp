@@ -2,6 +2,7 @@
 #include "facet/train/sweep.h"
 
 #include <atomic>
+#include <chrono>
 
 #include <gtest/gtest.h>
 
@@ -212,6 +213,18 @@ TEST_F(SweepTest, ARunFolderWithAnotherConfigIsRefused) {
   const SweepPlan changed = plan_sweep(other, {parse_variation("seed=1")}, "config");
   expect_part(message_of([&] { require_same_configs(changed, folder_ / "sweep"); }),
               "train.joint.steps: 20, 21");
+}
+
+TEST_F(SweepTest, TheClaimOfAFinishedRunIsRemovedWhenItsOwnerHasDied) {
+  const SweepPlan plan = plan_of({"seed=1"});
+  sweep(plan, folder_.path(), 1, quiet_callbacks());
+  const fs::path left = folder_ / "seed-1.claim-4", alive = folder_ / "seed-2.claim-1";
+  for (const fs::path& claim : {left, alive})
+    write_text(claim, R"({"host": "node7", "process": 5})", "test");
+  fs::last_write_time(left, fs::last_write_time(left) - std::chrono::minutes(3));
+  sweep(plan, folder_.path(), 1, quiet_callbacks());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(alive));
 }
 
 TEST_F(SweepTest, AnErrorOutsideTheRunsEndsTheSweep) {
