@@ -32,7 +32,7 @@ std::unique_ptr<Claim> RunQueue::claim(size_t run) {
   };
   if (is_finished({folder})) look();  // a claim of every run that others have finished takes long
   if (closed_[run]) return nullptr;
-  std::unique_ptr<Claim> claim = Claim::take(folder);
+  std::unique_ptr<Claim> claim = Claim::take(folder, options_.renew_claims);
   if (!claim) return nullptr;
   std::error_code ignored;  // opening the folder makes an NFS client ask for its present contents
   std::filesystem::directory_iterator(folder, ignored);

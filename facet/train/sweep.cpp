@@ -24,6 +24,10 @@ std::string data_key(const Config& config) {
   return config.data.pack.empty() ? data["portraits"].dump() : config.data.pack;
 }
 
+/// Thrown out of a run that another process has by now: unlike a run that is told to stop, it must
+/// not save its state over that of the other.
+struct RunTakenOver {};
+
 /// Trains one run to the end, or until it is told to stop.
 RunState train_run(const SweepRun& run, const Pack& pack, const RunFolder& folder,
                    torch::Device device, const TrainingCallbacks& training,
@@ -58,6 +62,8 @@ void train_noting_failures(const SweepRun& run, const Pack& pack, const SweepOpt
     outcome.state = train_run(run, pack, folder, options.device, training, callbacks);
     if (outcome.state == RunState::finished)
       outcome.evaluation = Json::parse(read_text(folder.evaluation(), "reading the evaluation"));
+  } catch (const RunTakenOver&) {
+    outcome.state = RunState::stopped;
   } catch (const c10::Error& error) {
     note_failure(outcome, error.what_without_backtrace());
   } catch (const std::exception& error) {
@@ -92,7 +98,8 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
       const size_t index = claimed->index;
       TrainingCallbacks training = callbacks.training(index);
       training.stop = [stop = training.stop, &claim = *claimed->claim] {
-        return (stop && stop()) || claim.lost();
+        if (claim.lost()) throw RunTakenOver();
+        return stop && stop();
       };
       callbacks.started(index);
       const SweepRun& run = plan.runs[index];

@@ -4,6 +4,7 @@
 // sweep: each run is claimed by one of them (train/run_queue.h).
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "facet/core/claim.h"
 #include "facet/train/shard.h"
 #include "facet/train/sweep_plan.h"
 #include "facet/train/trainer.h"
@@ -32,6 +34,7 @@ struct SweepOptions {
   torch::Device device = torch::kCPU;
   size_t jobs = 1;   ///< runs at the same time, each in its own host thread and CUDA stream
   Shard shard = {};  ///< the runs that this process takes
+  std::chrono::milliseconds renew_claims = kRenewClaim;
 };
 
 /// Called from the threads of the runs, several at the same time.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -225,6 +226,32 @@ TEST_F(SweepTest, TheClaimOfAFinishedRunIsRemovedWhenItsOwnerHasDied) {
   sweep(plan, folder_.path(), 1, quiet_callbacks());
   EXPECT_FALSE(fs::exists(left));
   EXPECT_TRUE(fs::exists(alive));
+}
+
+TEST_F(SweepTest, ARunThatAnotherProcessHasTakenOverIsLeftAsItIs) {
+  const SweepPlan plan = plan_of({"seed=1"});
+  const RunFolder run{folder_ / "seed-1"};
+  std::unique_ptr<Claim> other;
+  std::string state;
+  int steps = 0;
+  const SweepCallbacks callbacks = quiet_callbacks([&] {
+    if (++steps == 10) {  // this process has been away for too long, as far as others see
+      const fs::path claim = folder_ / "seed-1.claim-1";
+      fs::last_write_time(claim, fs::last_write_time(claim) - std::chrono::minutes(3));
+      other = Claim::take(run.path);
+      state = read_text(run.state(), "test");
+    }
+    if (steps > 10) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return false;
+  });
+  std::vector<RunOutcome> outcomes(1);
+  const SharedPacks packs(plan);
+  run_sweep(plan, packs, {folder_.path(), torch::kCPU, 1, {}, std::chrono::milliseconds(500)},
+            callbacks, outcomes);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(outcomes[0].state, RunState::stopped);
+  EXPECT_FALSE(other->lost());
+  EXPECT_TRUE(state == read_text(run.state(), "test")) << "it has saved over the other's state";
 }
 
 TEST_F(SweepTest, AnErrorOutsideTheRunsEndsTheSweep) {
