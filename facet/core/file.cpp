@@ -28,12 +28,27 @@ AtomicFile::AtomicFile(fs::path path, std::string doing)
   temporary_ += fmt::format(".{}.tmp", getpid());
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("open");
+  pending_ = true;
 }
 
 AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (pending_) unlink(temporary_.c_str());
+}
+
+int AtomicFile::descriptor() {
+  if (descriptor_ >= 0) return descriptor_;
+  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor_ < 0 || lseek(descriptor_, end_, SEEK_SET) < 0) fail("open");
+  return descriptor_;
+}
+
+void AtomicFile::close() {
   if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(temporary_.c_str());
+  if (fsync(descriptor_) != 0) fail("fsync");
+  end_ = lseek(descriptor_, 0, SEEK_CUR);
+  ::close(descriptor_);
+  descriptor_ = -1;
 }
 
 void AtomicFile::fail(const char* call) {
@@ -52,7 +67,7 @@ void AtomicFile::fail(const char* call) {
 void AtomicFile::write(const void* data, size_t size) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t written = ::write(descriptor_, next, size);
+    const ssize_t written = ::write(descriptor(), next, size);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("write");
     next += written;
@@ -63,7 +78,7 @@ void AtomicFile::write(const void* data, size_t size) {
 void AtomicFile::write_at(uint64_t position, const void* data, size_t size) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t written = pwrite(descriptor_, next, size, static_cast<off_t>(position));
+    const ssize_t written = pwrite(descriptor(), next, size, static_cast<off_t>(position));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("write");
     next += written;
@@ -75,7 +90,7 @@ void AtomicFile::write_at(uint64_t position, const void* data, size_t size) {
 void AtomicFile::read_at(uint64_t position, void* data, size_t size) {
   char* next = static_cast<char*>(data);
   while (size > 0) {
-    const ssize_t taken = pread(descriptor_, next, size, static_cast<off_t>(position));
+    const ssize_t taken = pread(descriptor(), next, size, static_cast<off_t>(position));
     if (taken < 0 && errno == EINTR) continue;
     if (taken == 0) errno = EIO;  // the file was cut while we wrote it
     if (taken <= 0) fail("read");
@@ -86,16 +101,27 @@ void AtomicFile::read_at(uint64_t position, void* data, size_t size) {
 }
 
 void AtomicFile::commit() {
-  if (fsync(descriptor_) != 0) fail("fsync");
+  close();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
-  close(descriptor_);
-  descriptor_ = -1;
+  pending_ = false;
   // The rename itself must survive a power failure: the folder is flushed too, if possible.
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       folder_descriptor >= 0) {
     fsync(folder_descriptor);
-    close(folder_descriptor);
+    ::close(folder_descriptor);
+  }
+}
+
+void commit_together(const std::vector<AtomicFile*>& files) {
+  for (AtomicFile* file : files) file->close();  // a full disk shows here, before any is in place
+  for (size_t done = 0; done < files.size(); ++done) {
+    try {
+      files[done]->commit();
+    } catch (...) {
+      for (size_t before = 0; before < done; ++before) unlink(files[before]->path().c_str());
+      throw;
+    }
   }
 }
 

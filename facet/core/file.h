@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
+#include <vector>
 
 namespace facet {
 
@@ -30,16 +32,28 @@ class AtomicFile {
   /// Reads back what was written.
   void read_at(uint64_t position, void* data, size_t size);
 
+  /// Flushes to the disk and closes; whatever is called next opens the file again. For many files
+  /// that appear together.
+  void close();
   /// Flushes to the disk and renames into place.
   void commit();
 
+  const std::filesystem::path& path() const { return path_; }
+
  private:
   [[noreturn]] void fail(const char* call);
+  int descriptor();
 
   std::filesystem::path path_, temporary_;
   std::string doing_;
   int descriptor_ = -1;
+  off_t end_ = 0;  ///< where write() goes on after close()
+  bool pending_ = false;
 };
+
+/// commit() of all these files: if one cannot be renamed, those before it are removed, so that no
+/// part of a set is left.
+void commit_together(const std::vector<AtomicFile*>& files);
 
 /// Makes the folders above `path` that do not exist, and checks that a file can be written there.
 /// Throws an Error that begins with `doing`; for commands that would else work for hours first.

@@ -188,6 +188,12 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
                        const std::string& doing) {
+  AtomicFile output(path, doing);
+  write_safetensors(output, file, doing);
+  output.commit();
+}
+
+void write_safetensors(AtomicFile& output, const TensorFile& file, const std::string& doing) {
   Json header = Json::object();
   if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
   std::vector<torch::Tensor> plain;
@@ -202,7 +208,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
     if (std::none_of(std::begin(type_names), std::end(type_names),
                      [&](const TypeName& entry) { return entry.type == tensor.scalar_type(); }))
       throw Error({.doing = doing,
-                   .object = path.string(),
+                   .object = output.path().string(),
                    .found = fmt::format("tensor '{}' of type {}", name,
                                         c10::toString(tensor.scalar_type())),
                    .expected = "a type that safetensors files can hold"});
@@ -217,11 +223,9 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t header_size = text.size();
 
-  AtomicFile output(path, doing);
   output.write(&header_size, sizeof header_size);
   output.write(text);
   for (const torch::Tensor& tensor : plain) output.write(tensor.data_ptr(), tensor.nbytes());
-  output.commit();
 }
 
 }  // namespace facet

@@ -12,6 +12,8 @@
 
 namespace facet {
 
+class AtomicFile;
+
 struct TensorFile {
   std::map<std::string, torch::Tensor> tensors;
   std::map<std::string, std::string> metadata;
@@ -28,5 +30,7 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
 /// The file is written completely or not at all. Tensors may be on any device, with any strides.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
                        const std::string& doing);
+/// The same to a file that appears with its commit().
+void write_safetensors(AtomicFile& output, const TensorFile& file, const std::string& doing);
 
 }  // namespace facet
