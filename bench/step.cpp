@@ -32,8 +32,8 @@ double median_milliseconds(int repeats, Call call) {
 
 facet::Pack random_pack(int64_t count) {
   facet::Pack pack;
-  pack.images = facet::uniform(facet::Key(1), {count, 1, 28, 28}, {}).gt(0.87).to(facet::kUInt8);
-  pack.images *= 255;
+  pack.images =
+      facet::uniform(facet::Key(1), {count, 1, 28, 28}, {}).gt(0.87).to(facet::kUInt8) * 255;
   pack.labels = torch::empty({count, 0}, facet::kInt32);
   pack.split = torch::zeros({count}, facet::kUInt8);
   return pack;

@@ -13,7 +13,10 @@
 namespace facet {
 
 void DataOptions::visit(OptionVisitor& visitor) {
-  visitor.option("pack", pack, "A pack made by 'facet import'; empty: the built-in portraits.");
+  visitor.option(
+      "pack", pack,
+      "A pack made by 'facet import'; one in several files by a name with a '*'; empty: the "
+      "built-in portraits.");
   visitor.option("portraits", portraits, "The built-in portraits, used if 'pack' is empty.");
   visitor.option("train_splits", train_splits, "Splits to train on.", one_of(split_names));
   visitor.option("binarize", binarize,
@@ -46,14 +49,32 @@ namespace {
 /// Pixels of the chosen images on the device `place`, binarized if `seed` is given.
 torch::Tensor make_pixels(const Pack& pack, const torch::Tensor& chosen,
                           std::optional<int64_t> seed, torch::Device place) {
-  torch::Tensor pixels = pack.images.index_select(0, chosen);
-  if (seed) {
-    // In slices, so that a large set's random numbers are never all in memory.
-    int64_t slice = 0;
-    for (torch::Tensor part : pixels.split(kImagesPerSlice))
-      part.copy_(binarize_slice(part, *seed, slice++));
+  const ImageShape shape = pack.shape();
+  torch::Tensor pixels = torch::empty({chosen.size(0), shape.channels, shape.height, shape.width},
+                                      torch::TensorOptions().dtype(kUInt8).device(place));
+  // In slices, so that a large set and its random numbers are never all in the host's memory.
+  int64_t slice = 0;
+  pack.images.select(chosen).for_each_slice(kImagesPerSlice, [&](const torch::Tensor& part) {
+    pixels.narrow(0, slice * kImagesPerSlice, part.size(0))
+        .copy_(seed ? binarize_slice(part, *seed, slice) : part);
+    ++slice;
+  });
+  return pixels;
+}
+
+/// An order by groups of shards, as batches.h describes it.
+torch::Tensor order_by_shards(const std::vector<torch::Tensor>& by_shard, const Key& key) {
+  const torch::Tensor shards = permutation(key, static_cast<int64_t>(by_shard.size()));
+  std::vector<torch::Tensor> groups;
+  for (const torch::Tensor& some : shards.split(static_cast<int64_t>(kShardsAtOnce))) {
+    std::vector<torch::Tensor> parts;
+    for (int64_t n = 0; n < some.size(0); ++n)
+      parts.push_back(by_shard[static_cast<size_t>(some[n].item<int64_t>())]);
+    const torch::Tensor images = torch::cat(parts);
+    const Key own = key.fold("shards").fold(static_cast<uint64_t>(groups.size()));
+    groups.push_back(images.index_select(0, permutation(own, images.size(0))));
   }
-  return pixels.to(place);
+  return torch::cat(groups);
 }
 
 /// Hides the labels [N, P] of all images but a random label_fraction.
@@ -91,7 +112,7 @@ void hide_labels(torch::Tensor& labels, const DataOptions& options) {
 }  // namespace
 
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
-  return transform(pixels.index_select(0, chosen.to(pixels.device())).to(labels.device()), key);
+  return transform(pixels.gather(chosen).to(labels.device()), key);
 }
 
 torch::Tensor ImageSet::transform(const torch::Tensor& chosen_pixels, const Key& key) const {
@@ -113,28 +134,45 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
   std::optional<int64_t> seed;
   if (options.binarize != "none" && !set.binarize_by_draw) seed = options.binarize_seed;
   const auto make = [&] { return make_pixels(pack, chosen, seed, place); };
+  const bool as_they_are = place.is_cpu() && !seed;  // mapped files stay files
   std::string name = fmt::format("{} {}", place.str(), seed ? fmt::format("{}", *seed) : "grey");
   for (const Split split : splits) name += fmt::format(" {}", static_cast<int>(split));
-  set.pixels = pack.shared ? pack.shared->get(name, make) : make();
+  if (as_they_are)
+    set.pixels = pack.images.select(chosen);
+  else
+    set.pixels = pack.shared ? pack.shared->get(name, make) : make();
   set.labels = pack.labels.index_select(0, chosen).to(kInt64).to(device);
   if (training) hide_labels(set.labels, options);
   return set;
 }
 
 Batches::Batches(ImageSet images, const Key& key, int64_t batch_size)
-    : images_(std::move(images)), key_(key), batch_size_(batch_size) {}
+    : images_(std::move(images)), key_(key), batch_size_(batch_size) {
+  if (images_.pixels.shards() > kShardsAtOnce) by_shard_ = images_.pixels.indices_by_shard();
+}
 
 const torch::Tensor& Batches::order(int64_t epoch) {
   if (epoch != epoch_) {
-    order_ = permutation(key_.fold("order").fold(static_cast<uint64_t>(epoch)), count());
+    const Key key = key_.fold("order").fold(static_cast<uint64_t>(epoch));
+    order_ = by_shard_.empty() ? permutation(key, count()) : order_by_shards(by_shard_, key);
     epoch_ = epoch;
   }
   return order_;
 }
 
+/// Pages of mapped files are given back about as often as a pass goes on to other shards.
+void Batches::release_passed(int64_t position) {
+  if (by_shard_.empty()) return;
+  const auto groups = static_cast<int64_t>((by_shard_.size() - 1) / kShardsAtOnce + 1);
+  const auto group = position / ((count() + groups - 1) / groups);
+  if (group != group_) images_.pixels.release();
+  group_ = group;
+}
+
 torch::Tensor Batches::indices(int64_t step) {
   std::vector<torch::Tensor> pieces;
   int64_t position = step * batch_size_;
+  release_passed(position);
   for (int64_t missing = batch_size_; missing > 0;) {
     const int64_t offset = position % count();
     const int64_t piece = std::min(missing, count() - offset);
@@ -156,21 +194,20 @@ torch::Tensor Batches::pixels(int64_t step) {
 void Batches::upload(const torch::Tensor& batch) {
   if (!images_.streamed) return;
   const torch::Device device = images_.labels.device();
-  std::vector<int64_t> shape = images_.pixels.sizes().vec();
-  shape.front() = batch.size(0);
-  if (!uploaded_.defined())
-    uploaded_ = torch::empty(shape, images_.pixels.options().device(device));
+  const ImageShape own = images_.pixels.shape();
+  const std::vector<int64_t> shape = {batch.size(0), own.channels, own.height, own.width};
+  const auto options = torch::TensorOptions().dtype(kUInt8);
+  if (!uploaded_.defined()) uploaded_ = torch::empty(shape, options.device(device));
   // Pinned memory, allocated for each batch: LibTorch reuses it once the copy is done.
-  torch::Tensor gathered =
-      torch::empty(shape, images_.pixels.options().pinned_memory(device.is_cuda()));
-  torch::index_select_out(gathered, images_.pixels, 0, batch);
+  torch::Tensor gathered = torch::empty(shape, options.pinned_memory(device.is_cuda()));
+  images_.pixels.gather_into(gathered, batch);
   uploaded_.copy_(gathered, /*non_blocking=*/true);
 }
 
 torch::Tensor Batches::draw_distorted(const torch::Tensor& chosen,
                                       const torch::Tensor& step) const {
   const Key key = key_.fold("distort").at(step);
-  torch::Tensor pixels = images_.streamed ? uploaded_ : images_.pixels.index_select(0, chosen);
+  torch::Tensor pixels = images_.streamed ? uploaded_ : images_.pixels.gather(chosen);
   if (images_.mirror) pixels = mirror_half(pixels, key.fold("mirror"));
   pixels = augment_strongly(pixels, key);
   return images_.binarize_by_draw ? binarize(pixels, key.fold("binarize")) : pixels;

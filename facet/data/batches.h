@@ -1,6 +1,7 @@
 // Batches: which images a step sees, as a pure function of the seed and the step. Every epoch is a
 // new random order of all images. No image is left over at the end of an epoch: a batch may
-// continue with the first images of the next.
+// continue with the first images of the next. Images of a pack in many shards are in random order
+// within a few shards at a time, so that only these need to be in the system's cache.
 #pragma once
 
 #include <string>
@@ -19,14 +20,14 @@ Pack load_data(const DataOptions& options);
 
 /// The images of one or more splits on a device, with the preprocessing that the options ask for.
 struct ImageSet {
-  torch::Tensor pixels;           ///< U8 [N, C, H, W] on the device; on the host if streamed
+  ImageRows pixels;               ///< U8 [N, C, H, W] on the device; on the host if streamed
   torch::Tensor labels;           ///< int64 [N, P] on the device
   bool binarize_by_draw = false;  ///< binarize an image each time it is drawn
   bool augment = false;           ///< augment images as they are drawn (data/augment.h)
   bool streamed = false;  ///< too large for the device's memory: pixels are copied batch by batch
   bool mirror = false;    ///< swap left and right in half of the images drawn
 
-  int64_t count() const { return pixels.size(0); }
+  int64_t count() const { return pixels.count(); }
   /// U8 pixels, on the device, of the images with indices `chosen` (int64): mirrored, augmented and
   /// binarized with `key` as set above.
   torch::Tensor draw(const torch::Tensor& chosen, const Key& key) const;
@@ -40,6 +41,11 @@ struct ImageSet {
 ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        const DataOptions& options, bool training, torch::Device device,
                        bool streamed = false);
+
+/// A random order of all images, int64 [N]: one of all together if they are in at most so many
+/// shards; else the shards are in random order, and images are in random order within every group
+/// of so many shards.
+inline constexpr size_t kShardsAtOnce = 8;
 
 class Batches {
  public:
@@ -63,12 +69,15 @@ class Batches {
 
  private:
   const torch::Tensor& order(int64_t epoch);
+  void release_passed(int64_t position);
 
   ImageSet images_;
   Key key_;
   int64_t batch_size_;
   int64_t epoch_ = -1;
   torch::Tensor order_;
+  std::vector<torch::Tensor> by_shard_;  ///< indices of the images in each; empty if shards are few
+  int64_t group_ = 0;                    ///< of shards, counted through all epochs
   torch::Tensor uploaded_;  ///< the current batch of a streamed set, U8 [B, C, H, W] on the device
 };
 

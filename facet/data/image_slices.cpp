@@ -20,7 +20,7 @@ torch::Tensor binarize_slice(const torch::Tensor& pixels, int64_t seed, int64_t 
 torch::Tensor evaluation_slice(const Pack& pack, const DataOptions& options, int64_t slice) {
   const int64_t begin = slice * kImagesPerSlice;
   const torch::Tensor pixels =
-      pack.images.narrow(0, begin, std::min(kImagesPerSlice, pack.count() - begin));
+      pack.images.slice(begin, std::min(kImagesPerSlice, pack.count() - begin));
   return options.binarize == "none" ? pixels : binarize_slice(pixels, options.binarize_seed, slice);
 }
 

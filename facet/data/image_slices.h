@@ -19,7 +19,8 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key);
 torch::Tensor binarize_slice(const torch::Tensor& pixels, int64_t seed, int64_t slice);
 
 /// One slice of a pack's images as select_images() gives them for evaluation from all splits, U8
-/// [n, C, H, W] on the CPU. A view of the pack where nothing is binarized.
+/// [n, C, H, W] on the CPU. A view of the pack where nothing is binarized and the slice is in
+/// one file.
 torch::Tensor evaluation_slice(const Pack& pack, const DataOptions& options, int64_t slice);
 
 }  // namespace facet

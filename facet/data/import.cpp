@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "facet/core/error.h"
+#include "facet/core/parallel.h"
 #include "facet/core/torch.h"
 #include "facet/data/csv.h"
 #include "facet/data/division.h"
@@ -117,25 +118,34 @@ void PortraitSetOptions::visit(OptionVisitor& visitor) {
 }
 
 Pack make_portraits(const PortraitSetOptions& options) {
+  return make_some_portraits(options, 0, options.count);
+}
+
+Pack make_some_portraits(const PortraitSetOptions& options, int64_t begin, int64_t count) {
   Pack pack;
   pack.origin = fmt::format("built-in portraits, seed {}", options.seed);
   for (const PortraitProperty& property : portrait_properties())
     pack.properties.push_back({property.name, property.values});
   const auto property_count = static_cast<int64_t>(pack.properties.size());
-  pack.images = torch::empty({options.count, 3, options.size, options.size}, kUInt8);
-  pack.labels = torch::empty({options.count, property_count}, kInt32);
-  pack.split = torch::zeros({options.count}, kUInt8);
-  uint8_t* pixels = pack.images.data_ptr<uint8_t>();
-  int32_t* labels = pack.labels.data_ptr<int32_t>();
-  for (int64_t n = 0; n < options.count; ++n) {
-    const Portrait portrait =
-        draw_portrait(static_cast<uint64_t>(options.seed), static_cast<uint64_t>(n), options.size);
-    pixels = std::copy(portrait.image.pixels.begin(), portrait.image.pixels.end(), pixels);
-    labels = std::copy(portrait.labels.begin(), portrait.labels.end(), labels);
-  }
-  const int64_t tenth = options.count / 10;
-  pack.split.narrow(0, options.count - 2 * tenth, tenth).fill_(static_cast<int64_t>(Split::valid));
-  pack.split.narrow(0, options.count - tenth, tenth).fill_(static_cast<int64_t>(Split::test));
+  torch::Tensor images = torch::empty({count, 3, options.size, options.size}, kUInt8);
+  pack.images = images;
+  pack.labels = torch::empty({count, property_count}, kInt32);
+  pack.split = torch::empty({count}, kUInt8);
+  uint8_t *const pixels = images.data_ptr<uint8_t>(), *const split = pack.split.data_ptr<uint8_t>();
+  int32_t* const labels = pack.labels.data_ptr<int32_t>();
+  const int64_t tenth = options.count / 10, bytes = pack.images.image_bytes();
+  parallel_for(count, [&](int64_t from, int64_t to) {
+    for (int64_t n = from; n < to; ++n) {
+      const int64_t number = begin + n, left = options.count - number;
+      const Portrait portrait = draw_portrait(static_cast<uint64_t>(options.seed),
+                                              static_cast<uint64_t>(number), options.size);
+      std::copy(portrait.image.pixels.begin(), portrait.image.pixels.end(), pixels + n * bytes);
+      std::copy(portrait.labels.begin(), portrait.labels.end(), labels + n * property_count);
+      split[n] = static_cast<uint8_t>(left <= tenth       ? Split::test
+                                      : left <= 2 * tenth ? Split::valid
+                                                          : Split::train);
+    }
+  });
   return pack;
 }
 

@@ -33,9 +33,13 @@ std::optional<ImportSummary> import_folder(const std::filesystem::path& folder,
 
 /// How many images a pack has, of which shape, in which splits and with which values.
 ImportSummary summary_of(const Pack& pack);
+/// The same of a pack that was written to `output`, or to its shards if `shard_size` is not 0.
+ImportSummary summary_of_written(const std::filesystem::path& output, int64_t shard_size);
 
 /// The built-in portraits: 80 % train, 10 % valid, 10 % test, in this order, as portraits are
-/// independent of each other.
+/// independent of each other. They are drawn by several threads.
 Pack make_portraits(const PortraitSetOptions& options);
+/// `count` of them from `begin` on.
+Pack make_some_portraits(const PortraitSetOptions& options, int64_t begin, int64_t count);
 
 }  // namespace facet

@@ -12,6 +12,7 @@
 #include "facet/data/duplicates.h"
 #include "facet/data/image_file.h"
 #include "facet/data/import.h"
+#include "facet/data/pack_shards.h"
 #include "facet/data/pack_writer.h"
 #include "facet/data/read_ahead.h"
 #include "facet/data/table_labels.h"
@@ -111,7 +112,7 @@ struct Stopped {};
 class FolderReader {
  public:
   FolderReader(const std::vector<fs::path>& files, const FolderOptions& options,
-               const ImportEvents& events, PackWriter& writer)
+               const ImportEvents& events, PackSetWriter& writer)
       : files_(files), options_(options), events_(events), writer_(writer) {}
 
   ReadFiles read_all() {
@@ -184,7 +185,7 @@ class FolderReader {
   const std::vector<fs::path>& files_;
   const FolderOptions& options_;
   const ImportEvents& events_;
-  PackWriter& writer_;
+  PackSetWriter& writer_;
   ImageShape first_{0, 0, 0};
   size_t first_file_ = 0;
   ReadFiles result_;
@@ -243,10 +244,17 @@ ImportSummary summary_of(const Pack& pack) {
   return summary;
 }
 
+ImportSummary summary_of_written(const fs::path& output, int64_t shard_size) {
+  const Pack pack = read_pack(shard_size == 0 ? output : shard_pattern(output));
+  ImportSummary summary = summary_of(pack);
+  if (shard_size > 0) summary.shards = static_cast<int64_t>(pack.images.shards());
+  return summary;
+}
+
 std::optional<ImportSummary> import_folder(const fs::path& folder, const FolderOptions& options,
                                            const fs::path& output, const ImportEvents& events) {
   require_image_reader();
-  PackWriter writer(output);
+  PackSetWriter writer(output, options.shard_size);
   const Description description = describe(folder, options);
   Pack pack = header_of(description);
   writer.begin(pack);
@@ -264,7 +272,7 @@ std::optional<ImportSummary> import_folder(const fs::path& folder, const FolderO
   pack.table.cells = cells_of(description, files.read);
   writer.finish(pack);
 
-  ImportSummary summary = summary_of(read_pack(output));
+  ImportSummary summary = summary_of_written(output, options.shard_size);
   count_duplicates(first, pack, summary);
   summary.files = static_cast<int64_t>(description.files.size());
   summary.damaged = files.damaged;

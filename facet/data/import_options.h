@@ -53,7 +53,8 @@ struct FolderOptions {
   Fit fit = Fit::crop;  ///< how pictures of another aspect ratio are brought to that size
   Colour colour = Colour::automatic;
   bool skip_damaged =
-      false;  ///< leave out files that cannot be read; if not set, they are an Error
+      false;               ///< leave out files that cannot be read; if not set, they are an Error
+  int64_t shard_size = 0;  ///< images per file of the pack; 0: one file
 };
 
 /// What an import reports while it runs.
@@ -73,6 +74,7 @@ struct ImportSummary {
 
   int64_t images = 0;
   ImageShape shape;
+  int64_t shards = 0;               ///< files of the pack; 0: it is one file, without a number
   std::array<int64_t, 3> splits{};  ///< images in train, valid and test
   std::vector<PropertyCounts> properties;
 

@@ -1,6 +1,7 @@
 #include "facet/data/pack.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <tuple>
 #include <zlib.h>
@@ -10,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "facet/core/error.h"
+#include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/data/pack_shards.h"
 #include "facet/data/pack_texts.h"
 
 namespace facet {
@@ -39,6 +42,20 @@ std::vector<Property> parse_properties(const std::string& text, const std::strin
   }
   return properties;
 }
+
+/// The number of files of the pack, as the metadata of each of them have it.
+int64_t parse_part_of(const std::string& text, const std::string& object) {
+  int64_t files = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, files);
+  if (!text.empty() && (error != std::errc() || after != end || files < 1))
+    Attempt{"reading a pack", object}.fail(fmt::format("part of '{}' files", text),
+                                           "a number of files in the metadata");
+  return files;
+}
+
+/// Images whose bytes are in memory at once while a checksum is computed.
+constexpr int64_t kImagesPerSum = 1000;
 
 }  // namespace
 
@@ -87,10 +104,10 @@ void Pack::validate(const std::string& object) const {
   const auto fail = [&](const std::string& found, const std::string& expected) {
     Attempt{"checking a pack", object}.fail(found, expected, "was it written by another program?");
   };
-  const int64_t channels = images.size(1);
+  const auto [channels, height, width] = shape();
   if (count() == 0) fail("no image", "at least one");
   if (channels != 1 && channels != 3) fail(fmt::format("{} channels", channels), "1 or 3");
-  if (images.size(2) < 1 || images.size(3) < 1) fail("images without pixels", "some");
+  if (height < 1 || width < 1) fail("images without pixels", "some");
   if (labels.size(1) != static_cast<int64_t>(properties.size()))
     fail(fmt::format("{} label columns", labels.size(1)),
          fmt::format("one per property, {}", properties.size()));
@@ -110,16 +127,19 @@ void Pack::validate(const std::string& object) const {
 
 std::string fingerprint(const Pack& pack) {
   uLong sum = crc32(0, nullptr, 0);
-  for (const torch::Tensor& tensor : {pack.images, pack.split}) {
+  const auto add = [&](const torch::Tensor& tensor) {
     const torch::Tensor bytes = tensor.contiguous();
     sum = crc32_z(sum, bytes.data_ptr<uint8_t>(), static_cast<size_t>(bytes.numel()));
-  }
+  };
+  pack.images.for_each_slice(kImagesPerSum, add);
+  add(pack.split);
   const ImageShape shape = pack.shape();
   return fmt::format("{} images of {}x{}x{}, checksum {:08x}", pack.count(), shape.channels,
                      shape.height, shape.width, sum);
 }
 
 Pack read_pack(const std::filesystem::path& path) {
+  if (names_shards(path)) return read_shards(path);
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a pack");
   const auto metadata = [&](const char* key) {
@@ -134,10 +154,11 @@ Pack read_pack(const std::filesystem::path& path) {
                  .cause = "is this a model? Make packs with 'facet import'"});
   Pack pack;
   pack.images = file.get("images", kUInt8, {-1, -1, -1, -1}, object);
-  pack.labels = file.get("labels", kInt32, {pack.images.size(0), -1}, object);
-  pack.split = file.get("split", kUInt8, {pack.images.size(0)}, object);
+  pack.labels = file.get("labels", kInt32, {pack.count(), -1}, object);
+  pack.split = file.get("split", kUInt8, {pack.count()}, object);
   pack.properties = parse_properties(metadata("properties"), object);
   pack.origin = metadata("origin");
+  pack.part_of = parse_part_of(metadata("part_of"), object);
   if (file.tensors.count("files") != 0)
     pack.files = read_texts(file, "files", 1, pack.count(), object).front();
   if (const std::string table = metadata("table"); !table.empty())
@@ -146,15 +167,21 @@ Pack read_pack(const std::filesystem::path& path) {
   return pack;
 }
 
-void write_pack(const std::filesystem::path& path, const Pack& pack) {
-  pack.validate(path.string());
-  TensorFile file{{{"images", pack.images}, {"labels", pack.labels}, {"split", pack.split}},
+void write_pack(AtomicFile& output, const Pack& pack) {
+  pack.validate(output.path().string());
+  TensorFile file{{{"images", pack.images.all()}, {"labels", pack.labels}, {"split", pack.split}},
                   pack_metadata(pack)};
   if (!pack.files.empty())
     std::tie(file.tensors["files"], file.tensors["files.ends"]) = joined_texts({pack.files});
   if (!pack.table.empty())
     std::tie(file.tensors["table"], file.tensors["table.ends"]) = joined_texts(pack.table.cells);
-  write_safetensors(path, file, "writing a pack");
+  write_safetensors(output, file, "writing a pack");
+}
+
+void write_pack(const std::filesystem::path& path, const Pack& pack) {
+  AtomicFile output(path, "writing a pack");
+  write_pack(output, pack);
+  output.commit();
 }
 
 std::vector<Image> to_images(const torch::Tensor& pixels) {

@@ -1,7 +1,8 @@
 // A pack: a data set in our on-disk format, a safetensors file with images U8 [N, C, H, W], labels
 // I32 [N, P] (-1 where unknown) and split U8 [N] (0 train, 1 valid, 2 test). The metadata has the
 // names of the properties and their values. A pack of a folder also has the names of the files and
-// the user's own table, so that what a model says of an image can be written beside it.
+// the user's own table, so that what a model says of an image can be written beside it. A large
+// pack may be in shards: several such files that act as one (pack_shards.h).
 #pragma once
 
 #include <filesystem>
@@ -14,11 +15,14 @@
 
 #include "facet/core/tensor.h"
 #include "facet/data/image.h"
+#include "facet/data/image_rows.h"
 #include "facet/data/image_shape.h"
 #include "facet/data/split.h"
 #include "facet/data/text_column.h"
 
 namespace facet {
+
+class AtomicFile;
 
 struct Property {
   std::string name;
@@ -50,18 +54,20 @@ struct TableColumns {
 };
 
 struct Pack {
-  torch::Tensor images;  ///< U8 [N, C, H, W]
+  ImageRows images;      ///< U8 [N, C, H, W]
   torch::Tensor labels;  ///< I32 [N, P], -1 where unknown
   torch::Tensor split;   ///< U8 [N]
   std::vector<Property> properties;
   std::string origin;  ///< one line that says where it came from
   TextColumn files;    ///< N paths relative to the folder that was imported, with '/'; may be empty
   TableColumns table;  ///< of packs from a folder with a table; else empty
+  /// Of how many files this one is a part; 0: it is all of the pack.
+  int64_t part_of = 0;
   /// If set, image sets made from this pack share their pixels.
   std::shared_ptr<SharedPixels> shared;
 
-  int64_t count() const { return images.size(0); }
-  ImageShape shape() const { return {images.size(1), images.size(2), images.size(3)}; }
+  int64_t count() const { return images.count(); }
+  ImageShape shape() const { return images.shape(); }
   /// Indices of the images in any of `splits`, int64, ascending; throws an Error if there are none.
   torch::Tensor indices(const std::vector<Split>& splits) const;
   /// Throws an Error that names `object` if sizes, splits or labels are inconsistent.
@@ -72,8 +78,12 @@ struct Pack {
 /// pixels and the splits.
 std::string fingerprint(const Pack& pack);
 
+/// The pack in a file, or in all files that match a name with a `*`, in the order of their names.
+/// Images are mapped, not read.
 Pack read_pack(const std::filesystem::path& path);
 void write_pack(const std::filesystem::path& path, const Pack& pack);
+/// Writes a pack to `file`, which appears with commit().
+void write_pack(AtomicFile& file, const Pack& pack);
 
 /// U8 pixels [B, C, H, W] as B images.
 std::vector<Image> to_images(const torch::Tensor& pixels);

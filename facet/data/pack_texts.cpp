@@ -97,6 +97,7 @@ std::map<std::string, std::string> pack_metadata(const Pack& pack) {
     metadata["table"] = json_text({{"columns", pack.table.names},
                                    {"file_column", pack.table.file_column},
                                    {"separator", std::string(1, pack.table.separator)}});
+  if (pack.part_of > 0) metadata["part_of"] = std::to_string(pack.part_of);
   return metadata;
 }
 

@@ -29,7 +29,8 @@ TableColumns read_table(const TensorFile& file, const std::string& text, int64_t
 /// Throws an Error if there is not one text per image.
 void validate_texts(const Pack& pack, const Attempt& checking);
 
-/// Format, properties, origin, and the header of the table if there is one.
+/// Format, properties, origin, the number of files if there are several, and the header of the
+/// table if there is one.
 std::map<std::string, std::string> pack_metadata(const Pack& pack);
 
 }  // namespace facet

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "facet/core/torch.h"
+#include "facet/data/pack_shards.h"
 #include "facet/data/pack_texts.h"
 
 namespace facet {
@@ -72,6 +73,7 @@ void PackWriter::add(const Image& image) {
 
 /// From the last image to the first: each moves to where nothing is read any more.
 void PackWriter::become_colour() {
+  if (shape_.channels == 3) return;
   std::vector<uint8_t> planes(3 * plane_);
   for (int64_t n = count_ - 1; n >= 0; --n) {
     file_.read_at(position(n), planes.data(), plane_);
@@ -89,6 +91,11 @@ std::vector<uint8_t> PackWriter::pixels(int64_t image) {
 }
 
 void PackWriter::finish(const Pack& pack) {
+  write_rest(pack);
+  file_.commit();
+}
+
+void PackWriter::write_rest(const Pack& pack) {
   const auto columns = static_cast<int64_t>(pack.table.names.size());
   const torch::Tensor labels = pack.labels.contiguous(), split = pack.split.contiguous();
   auto [names, name_ends] = joined_texts({pack.files});
@@ -128,7 +135,63 @@ void PackWriter::finish(const Pack& pack) {
   if (columns > 0) put(cell_ends.data_ptr(), cell_ends.nbytes());
   put(labels.data_ptr(), labels.nbytes());
   if (columns > 0) put(cells.data_ptr(), cells.nbytes());
-  file_.commit();
+}
+
+PackSetWriter::PackSetWriter(std::filesystem::path output, int64_t shard_size)
+    : output_(std::move(output)), shard_size_(shard_size) {
+  open_next();
+}
+
+void PackSetWriter::open_next() {
+  const auto number = static_cast<int64_t>(writers_.size());
+  // Closed, so that a pack may have more files than a process may have open.
+  if (number > 0) writers_.back()->file().close();
+  writers_.push_back(
+      std::make_unique<PackWriter>(shard_size_ == 0 ? output_ : shard_path(output_, number)));
+}
+
+void PackSetWriter::begin(const Pack& description) {
+  description_ = description;
+  if (shard_size_ > 0) description_.part_of = int64_t{1} << 50;  // the number is not known yet
+  writers_.back()->begin(description_);
+}
+
+void PackSetWriter::add(const Image& image) {
+  if (shard_size_ > 0 && writers_.back()->count() == shard_size_) {
+    open_next();
+    writers_.back()->begin(description_);
+  }
+  if (image.channels > channels_) {
+    for (const auto& writer : writers_) {
+      if (writer->count() > 0) writer->become_colour();
+      if (writer != writers_.back()) writer->file().close();
+    }
+    channels_ = image.channels;
+  }
+  writers_.back()->add(image.channels == channels_ ? image : with_channels(image, 3));
+}
+
+std::vector<uint8_t> PackSetWriter::pixels(int64_t image) {
+  if (shard_size_ == 0) return writers_.front()->pixels(image);
+  const auto& writer = writers_[static_cast<size_t>(image / shard_size_)];
+  std::vector<uint8_t> values = writer->pixels(image % shard_size_);
+  if (writer != writers_.back()) writer->file().close();
+  return values;
+}
+
+void PackSetWriter::finish(const Pack& pack) {
+  std::vector<AtomicFile*> files;
+  int64_t begin = 0;
+  for (const auto& writer : writers_) {
+    Pack part = slice(pack, begin, writer->count());
+    if (shard_size_ > 0) part.part_of = static_cast<int64_t>(writers_.size());
+    writer->write_rest(part);
+    writer->file().close();
+    begin += writer->count();
+    files.push_back(&writer->file());
+  }
+  commit_together(files);
+  if (shard_size_ > 0) remove_shards_from(output_, static_cast<int64_t>(files.size()));
 }
 
 }  // namespace facet

@@ -1,9 +1,10 @@
 // Writes a pack image by image, so that an import needs no memory for pixels. The header of a
 // safetensors file comes first and names sizes that are known last: room is kept for it, and spaces
-// fill what it does not need.
+// fill what it does not need. PackSetWriter does the same for a pack in shards.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "facet/core/file.h"
@@ -30,21 +31,48 @@ class PackWriter {
   /// The pixels of an image that was added.
   std::vector<uint8_t> pixels(int64_t image);
 
+  /// Grey images become grey in three channels, and so will those that follow.
+  void become_colour();
+
   /// Writes the rest, `pack` without images, and moves the file into place.
   void finish(const Pack& pack);
+  /// finish() without the last step, which is left to commit() of the file.
+  void write_rest(const Pack& pack);
+  AtomicFile& file() { return file_; }
 
  private:
   size_t image_size() const { return static_cast<size_t>(shape_.channels) * plane_; }
   uint64_t position(int64_t image) const {
     return start_ + static_cast<uint64_t>(image) * image_size();
   }
-  void become_colour();
 
   AtomicFile file_;
   ImageShape shape_;
   size_t plane_ = 0;    ///< pixels per channel
   uint64_t start_ = 0;  ///< where the tensors begin
   int64_t count_ = 0;
+};
+
+class PackSetWriter {
+ public:
+  /// `shard_size` images per file, named by shard_path(); 0: all in one, at `output`. Throws an
+  /// Error if nothing can be written there.
+  PackSetWriter(std::filesystem::path output, int64_t shard_size);
+
+  /// These are those of PackWriter. Files of a set appear together.
+  void begin(const Pack& description);
+  void add(const Image& image);
+  std::vector<uint8_t> pixels(int64_t image);
+  void finish(const Pack& pack);
+
+ private:
+  void open_next();
+
+  std::filesystem::path output_;
+  int64_t shard_size_;
+  Pack description_;
+  int64_t channels_ = 1;
+  std::vector<std::unique_ptr<PackWriter>> writers_;
 };
 
 }  // namespace facet

@@ -1,5 +1,6 @@
 #include "facet/data/text_column.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "facet/core/torch.h"
@@ -24,6 +25,28 @@ TextColumn::TextColumn(const std::vector<std::string>& texts) {
     ends.data_ptr<int64_t>()[n] = end;
   }
   *this = TextColumn(bytes, ends, 0);
+}
+
+TextColumn TextColumn::joined(const std::vector<TextColumn>& columns) {
+  int64_t count = 0, total = 0;
+  for (const TextColumn& column : columns) {
+    count += column.size();
+    for (int64_t n = 0; n < column.size(); ++n) total += static_cast<int64_t>(column[n].size());
+  }
+  torch::Tensor bytes = torch::empty({total}, kUInt8), ends = torch::empty({count}, kInt64);
+  auto *const first = bytes.data_ptr<uint8_t>(), *next = first;
+  int64_t* end = ends.data_ptr<int64_t>();
+  for (const TextColumn& column : columns)
+    for (int64_t n = 0; n < column.size(); ++n) {
+      next = std::copy(column[n].begin(), column[n].end(), next);
+      *end++ = next - first;
+    }
+  return {bytes, ends, 0};
+}
+
+TextColumn TextColumn::slice(int64_t begin, int64_t count) const {
+  if (count == 0) return {};
+  return {bytes_, ends_.narrow(0, begin, count), begin == 0 ? begin_ : first_end_[begin - 1]};
 }
 
 std::string_view TextColumn::operator[](int64_t n) const {

@@ -20,6 +20,11 @@ class TextColumn {
   /// at `begin`. The caller has checked that the ends ascend and stay inside the bytes.
   TextColumn(torch::Tensor bytes, torch::Tensor ends, int64_t begin);
 
+  /// The texts of all columns, one after the other.
+  static TextColumn joined(const std::vector<TextColumn>& columns);
+  /// `count` texts from `begin` on, without copying them.
+  TextColumn slice(int64_t begin, int64_t count) const;
+
   int64_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
   /// Text n; valid as long as a copy of this column lives.

@@ -41,7 +41,7 @@ void add_importance_bound(Evaluation& result, Vae& model, const ImageSet& images
   const torch::Tensor order = uniform(key.fold("images"), {images.count()}, kFloat64);
   const torch::Tensor chosen =
       order.argsort().narrow(0, 0, options.importance_images).to(images.pixels.device());
-  const torch::Tensor pixels = images.pixels.index_select(0, chosen);
+  const ImageRows pixels = images.pixels.select(chosen);
   const MeanAndError gain =
       mean_and_error(importance_bounds(model, pixels, options.importance, key) -
                      bounds.index_select(0, chosen.to(bounds.device())));
@@ -115,8 +115,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   std::vector<torch::Tensor> bounds, predictive_bounds;
 
   uint64_t batch = 0;
-  for (const torch::Tensor& pixels :
-       images.pixels.split(model.images_at_once(options.batch_size))) {
+  const auto add_batch = [&](const torch::Tensor& pixels) {
     const Key batch_key = key.fold(batch++);
     const torch::Tensor x = model.likelihood().from_pixels(pixels);
     const BoundTerms terms = bound_terms(model, x, {}, batch_key.fold(uint64_t{0}));
@@ -134,7 +133,8 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
     const auto blocks = model.prior.split(terms.encoding.mean);
     for (size_t i = 0; i < factor_count; ++i) tallies[i].add(terms.factors[i], blocks[i]);
-  }
+  };
+  images.pixels.for_each_slice(model.images_at_once(options.batch_size), add_batch);
 
   Evaluation result;
   result.split = split;

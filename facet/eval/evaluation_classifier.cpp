@@ -148,7 +148,7 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
   for (auto& [name, parameter] : network_.parameters()) parameter.set_data(parameter.to(device));
   const torch::Tensor known = labels.ge(0).any(1).nonzero().squeeze(1);
   training_labels_ = known.numel();
-  const ImageSet labelled{.pixels = images.pixels.index_select(0, known),
+  const ImageSet labelled{.pixels = images.pixels.select(known),
                           .labels = labels.index_select(0, known),
                           .augment = true,
                           .mirror = images.mirror};
@@ -178,24 +178,24 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
   }
 }
 
-torch::Tensor EvaluationClassifier::most_likely(const torch::Tensor& pixels,
+torch::Tensor EvaluationClassifier::most_likely(const ImageRows& pixels,
                                                 const std::vector<torch::Tensor>& log_priors) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& part : pixels.split(inference_batch)) {
+  pixels.for_each_slice(inference_batch, [&](const torch::Tensor& part) {
     const auto all = scores(to_units(part.to(network_.head().weight.device())));
     std::vector<torch::Tensor> columns;
     for (size_t p = 0; p < all.size(); ++p) columns.push_back((all[p] + log_priors[p]).argmax(1));
     parts.push_back(torch::stack(columns, 1));
-  }
+  });
   return torch::cat(parts);
 }
 
-torch::Tensor EvaluationClassifier::classify(const torch::Tensor& pixels) {
+torch::Tensor EvaluationClassifier::classify(const ImageRows& pixels) {
   return most_likely(pixels, log_uniform_);
 }
 
-torch::Tensor EvaluationClassifier::classify_natural(const torch::Tensor& pixels) {
+torch::Tensor EvaluationClassifier::classify_natural(const ImageRows& pixels) {
   return most_likely(pixels, log_frequencies_);
 }
 
@@ -205,9 +205,8 @@ EvaluationClassifier train_classifier(const FactorialMixture& prior, const Image
   const torch::Tensor labels = named_labels(prior, images, properties);
   std::vector<int64_t> values;
   for (const size_t i : named_factors(prior)) values.push_back(value_count(prior.factors[i]));
-  const ImageShape shape{images.pixels.size(1), images.pixels.size(2), images.pixels.size(3)};
-  EvaluationClassifier classifier(shape, values, Key(options.seed).fold("judge network"),
-                                  options.channels);
+  EvaluationClassifier classifier(images.pixels.shape(), values,
+                                  Key(options.seed).fold("judge network"), options.channels);
   classifier.train(images, labels, options);
   return classifier;
 }

@@ -36,9 +36,9 @@ class EvaluationClassifier {
 
   /// The most likely value of every property for U8 images [B, C, H, W], int64 [B, P], if all
   /// values are equally frequent. Values without a label in training are never predicted.
-  torch::Tensor classify(const torch::Tensor& pixels);
+  torch::Tensor classify(const ImageRows& pixels);
   /// The same if values are as frequent as in training.
-  torch::Tensor classify_natural(const torch::Tensor& pixels);
+  torch::Tensor classify_natural(const ImageRows& pixels);
 
   int64_t training_labels() const { return training_labels_; }
 
@@ -46,8 +46,7 @@ class EvaluationClassifier {
   /// Scores of the values of every property, [B, values] each.
   std::vector<torch::Tensor> scores(const torch::Tensor& x);
   torch::Tensor loss(const torch::Tensor& x, const torch::Tensor& labels);
-  torch::Tensor most_likely(const torch::Tensor& pixels,
-                            const std::vector<torch::Tensor>& log_priors);
+  torch::Tensor most_likely(const ImageRows& pixels, const std::vector<torch::Tensor>& log_priors);
 
   std::vector<int64_t> values_;
   Encoder network_;

@@ -60,16 +60,17 @@ torch::Tensor batch_bounds(Vae& model, const torch::Tensor& x, int64_t draws, in
 
 }  // namespace
 
-torch::Tensor importance_bounds(Vae& model, const torch::Tensor& pixels, int64_t draws,
+torch::Tensor importance_bounds(Vae& model, const ImageRows& pixels, int64_t draws,
                                 const Key& key) {
   torch::NoGradGuard no_gradient;
-  const int64_t rows = std::max<int64_t>(1, pixels_at_once(pixels.device()) / pixels[0].numel());
-  const int64_t batch_size = std::min({rows, most_images, pixels.size(0)});
+  const int64_t rows = std::max<int64_t>(1, pixels_at_once(pixels.device()) / pixels.image_bytes());
+  const int64_t batch_size = std::min({rows, most_images, pixels.count()});
   const int64_t together = std::min(draws, rows / batch_size);
   std::vector<torch::Tensor> bounds;
-  for (const torch::Tensor& batch : pixels.split(batch_size))
+  pixels.for_each_slice(batch_size, [&](const torch::Tensor& batch) {
     bounds.push_back(batch_bounds(model, model.likelihood().from_pixels(batch), draws, together,
                                   key.fold(static_cast<uint64_t>(bounds.size()))));
+  });
   return torch::cat(bounds);
 }
 

@@ -10,7 +10,6 @@
 namespace facet {
 
 /// The bound of every image, float64 [N], with `draws` draws per image. Pixels are U8 [N, C, H, W].
-torch::Tensor importance_bounds(Vae& model, const torch::Tensor& pixels, int64_t draws,
-                                const Key& key);
+torch::Tensor importance_bounds(Vae& model, const ImageRows& pixels, int64_t draws, const Key& key);
 
 }  // namespace facet

@@ -86,13 +86,14 @@ ImageReadings read_images(Vae& model, const ImageSet& images,
   std::vector<torch::Tensor> bounds, codes;
   std::vector<std::vector<torch::Tensor>> scores(readings.named.size());
   const Key key = Key(seed).fold("label");
-  for (const torch::Tensor& pixels : images.pixels.split(model.images_at_once(batch_size))) {
+  const auto read = [&](const torch::Tensor& pixels) {
     const BatchReadings batch =
         read_batch(model, pixels.to(model.device()), key.fold(bounds.size()));
     bounds.push_back(batch.bounds);
     codes.push_back(batch.codes);
     for (size_t i = 0; i < scores.size(); ++i) scores[i].push_back(batch.log_probabilities[i]);
-  }
+  };
+  images.pixels.for_each_slice(model.images_at_once(batch_size), read);
   readings.bounds = torch::cat(bounds);
   readings.codes = torch::cat(codes).to(kFloat64);
   for (size_t i = 0; i < scores.size(); ++i)

@@ -8,7 +8,7 @@
 #include "facet/core/error.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
-#include "facet/data/pack.h"
+#include "facet/data/pack_shards.h"
 #include "facet/model/model_file.h"
 #include "facet/report/run_fitting.h"
 #include "facet/train/loaded_run.h"
@@ -41,9 +41,11 @@ std::string pack_text(const std::string& path) {
   std::string text;
   const Pack pack = read_pack(path);
   const ImageShape shape = pack.shape();
-  text += fmt::format("a pack: {} images of {}x{} in {} channel{}, from {}\n", pack.count(),
-                      shape.width, shape.height, shape.channels, shape.channels == 1 ? "" : "s",
-                      pack.origin);
+  const std::string files =
+      pack.images.shards() == 1 ? "" : fmt::format(" in {} files", pack.images.shards());
+  text += fmt::format("a pack{}: {} images of {}x{} in {} channel{}, from {}\n", files,
+                      pack.count(), shape.width, shape.height, shape.channels,
+                      shape.channels == 1 ? "" : "s", pack.origin);
   for (size_t s = 0; s < split_names.size(); ++s)
     text += fmt::format("  {} {}\n", split_names[s],
                         pack.split.eq(static_cast<int64_t>(s)).sum().item<int64_t>());
@@ -95,6 +97,7 @@ std::string run_text(const std::string& path) {
 std::string describe(const std::string& path) {
   if (std::filesystem::is_directory(path))
     return is_fit_run(path) ? describe_fit_run(path) : run_text(path);
+  if (names_shards(path)) return pack_text(path);
   const auto metadata = read_safetensors(path, "opening").metadata;
   const auto format = metadata.find("format");
   const auto is = [&](const char* kind) {

@@ -10,6 +10,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/data/import.h"
+#include "facet/data/pack_shards.h"
 #include "facet/data/pack_writer.h"
 #include "facet/data/read_ahead.h"
 #include "facet/data/text_encoding.h"
@@ -76,7 +77,7 @@ bool is_picture(const fs::path& path) {
 GivenImages given_images(const Vae& model, const std::vector<std::string>& paths,
                          const std::string& doing, const Notice& notice) {
   for (const std::string& path : paths)
-    if (!fs::exists(path))
+    if (!names_shards(path) && !fs::exists(path))
       throw Error({.doing = doing,
                    .object = path,
                    .found = "no such file or folder",
@@ -91,7 +92,7 @@ GivenImages given_images(const Vae& model, const std::vector<std::string>& paths
                  .found = fmt::format("{} arguments that are not all image files", paths.size()),
                  .expected = "one pack, folder or CSV, or image files"});
   const fs::path path = paths[0];
-  const bool from_pack = path.extension() == ".safetensors";
+  const bool from_pack = path.extension() == ".safetensors" || names_shards(path);
   GivenImages images = from_pack ? GivenImages{read_pack(path), fs::absolute(path), true}
                                  : import_for(model.shape(), path, notice);
   require_shape(images.pack, model, path.string());

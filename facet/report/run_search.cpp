@@ -70,7 +70,7 @@ class HitPictures {
     if (pack.count() != segment.images)
       Attempt{"using the pack", segment.source}.fail(fmt::format("{} images", pack.count()),
                                                      fmt::format("{}", segment.images));
-    return to_images(pack.images.narrow(0, row, 1))[0];
+    return to_images(pack.images.slice(row, 1))[0];
   }
 
   const Vae& model_;

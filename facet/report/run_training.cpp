@@ -24,7 +24,7 @@ size_t job_count(int64_t wanted, const SweepPlan& plan, const SharedPacks& packs
   if (device.is_cpu()) return 1;
   double largest = 1;
   for (const SweepRun& run : plan.runs)
-    largest = std::max(largest, training_memory(run.config, packs.of(run.config)));
+    largest = std::max(largest, training_memory(run.config, packs.of(run.config), device));
   const double fitting = 0.8 * static_cast<double>(cuda::free_memory(device)) / largest;
   return static_cast<size_t>(std::clamp(fitting, 1.0, static_cast<double>(plan.runs.size())));
 }
@@ -47,7 +47,7 @@ std::optional<Evaluation> train_run(const TrainingRequest& request, const Traini
       request.resume ? RunFolder::open(request.folder) : RunFolder{request.folder};
   Trainer trainer(request.config, pack, folder, device, request.resume, events.training);
   events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
-                  training_memory(request.config, pack)});
+                  training_memory(request.config, pack, device)});
   if (!trainer.run()) return {};
   if (const auto sentence = trainer.overfitting(); sentence && events.training.notice)
     events.training.notice(*sentence);

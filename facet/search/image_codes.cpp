@@ -11,8 +11,6 @@ namespace {
 
 constexpr int64_t kBatchSize = 250, kGpuBatchSize = 1000;
 
-void release(const torch::Tensor& rows) { release_pages(rows.data_ptr(), rows.nbytes()); }
-
 }  // namespace
 
 ImageCodes ImageCodes::on_cpu() const {
@@ -42,7 +40,8 @@ ImageCodes read_codes(const Vae& model, const torch::Tensor& pixels) {
 bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& options,
                    const std::function<void(int64_t begin, const ImageCodes&)>& take,
                    const PassEvents& events) {
-  release(pack.labels);  // all of them were read when the pack was checked
+  // All of them were read when the pack was checked.
+  release_pages(pack.labels.data_ptr(), pack.labels.nbytes());
   const int64_t batch = model.device().is_cuda() ? kGpuBatchSize : kBatchSize;
   int64_t done = 0;
   for (int64_t slice = 0; done < pack.count(); ++slice) {
@@ -53,7 +52,7 @@ bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& option
       done += pixels.size(0);
       if (events.progress) events.progress(done, pack.count());
     }
-    release(pack.images.narrow(0, begin, done - begin));
+    pack.images.release(begin, done - begin);
   }
   return true;
 }

@@ -156,7 +156,7 @@ ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request) {
                       {"split", split_names[pack.split[row].item<uint8_t>()]},
                       {"distance", found.distances[n]},
                       {"labels", labels_json(pack, row)},
-                      {"png", base64(draw_one(pack.images, row, look.scale))}});
+                      {"png", base64(draw_one(pack.images.slice(row, 1), 0, look.scale))}});
   }
   return json_response({{"version", model->version}, {"images", images}});
 }

@@ -55,7 +55,7 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
       thread.run([&] {
-        const torch::Tensor pixels = pack_.images.narrow(0, start, size);
+        const torch::Tensor pixels = pack_.images.slice(start, size);
         latents.narrow(0, start, size).copy_(encode_pixels(*model->networks, pixels).mean);
       });
       encoded_ += size;

@@ -79,9 +79,10 @@ Pack random_pack(const BenchOptions& options) {
   const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;
   const int64_t count = std::max<int64_t>(large ? 10000 : 50000, options.components);
   Pack pack;
-  pack.images = torch::empty({count, channels, side, side}, kUInt8);
-  for (torch::Tensor part : pack.images.split(1000))
+  const torch::Tensor images = torch::empty({count, channels, side, side}, kUInt8);
+  for (torch::Tensor part : images.split(1000))
     part.copy_(uniform(Key(1), part.sizes(), {}).gt(0.87)).mul_(255);
+  pack.images = images;
   pack.labels = torch::empty({count, 0}, kInt32);
   pack.split = torch::zeros({count}, kUInt8);
   return pack;

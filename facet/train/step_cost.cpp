@@ -85,7 +85,7 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
   return cost;
 }
 
-double training_memory(const Config& config, const Pack& pack) {
+double training_memory(const Config& config, const Pack& pack, torch::Device device) {
   constexpr double libraries = 600e6;  // their code, workspaces and captured graphs
   const ImageShape shape = pack.shape();
   const NetworkCost network = network_cost(config.model, shape);
@@ -99,10 +99,13 @@ double training_memory(const Config& config, const Pack& pack) {
   const double evaluation = 2 * std::min(4 * 500 * network.widest, 0.54e9);
   const double step =  // with gradients and workspace
       3 * 4 * static_cast<double>(config.train.batch_size) * network.activations;
+  const bool mapped =
+      device.is_cpu() && !config.data.pack.empty() && config.data.binarize != "fixed";
+  const auto images = mapped ? 0.0 : static_cast<double>(pack.count() * pack.images.image_bytes());
   return 5 * 4 * parameters +  // with gradient, moments and a copy
          std::max(step, evaluation) +
          2 * 2 * 8 * encoded * latents +  // encodings of phase 2, and a copy
-         3 * 8 * prior_numbers(config.model) + static_cast<double>(pack.images.numel()) + libraries;
+         3 * 8 * prior_numbers(config.model) + images + libraries;
 }
 
 }  // namespace facet

@@ -3,6 +3,7 @@
 // the memory that training needs. docs/speed.md compares measured times with them.
 #pragma once
 
+#include "facet/core/tensor.h"
 #include "facet/data/image_shape.h"
 #include "facet/train/config.h"
 
@@ -26,7 +27,7 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
 
 /// An upper estimate of the bytes that a run needs on its device: weights with Adam's state, the
 /// activations of a step, the images, and the workspaces of libraries. It decides how many runs
-/// fit.
-double training_memory(const Config& config, const Pack& pack);
+/// fit. Images of a file stay mapped on the CPU and need no memory, unless they are binarized once.
+double training_memory(const Config& config, const Pack& pack, torch::Device device);
 
 }  // namespace facet

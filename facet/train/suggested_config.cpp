@@ -41,7 +41,7 @@ Pixels look_at(const Pack& pack) {
   const int64_t count = pack.count(), some = std::min(count, looked_at);
   const torch::Tensor chosen =
       torch::linspace(0, static_cast<double>(count - 1), some, kFloat64).to(kInt64);
-  const torch::Tensor pixels = pack.images.index_select(0, chosen);
+  const torch::Tensor pixels = pack.images.gather(chosen);
   const auto share = [](const torch::Tensor& mask) {
     return mask.to(kFloat64).mean().item<double>();
   };

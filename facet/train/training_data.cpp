@@ -26,7 +26,7 @@ void add_labelled_batches(TrainingLabels& labels, const Config& config, const Im
   if (known.numel() == 0) return;
   labels.labelled = labels.of_factors.index_select(0, known);
   ImageSet labelled = images;
-  labelled.pixels = images.pixels.index_select(0, known.to(images.pixels.device()));
+  labelled.pixels = images.pixels.select(known);
   labelled.labels = images.labels.index_select(0, known);
   labelled.augment = joint.augment_labelled;
   // Blurred images are grey; the encoder is trained on black and white.
@@ -40,7 +40,8 @@ ImageSet training_images(const Config& config, const Pack& pack, torch::Device d
                          bool streamed, const std::function<void(const std::string&)>& notice) {
   const std::vector<Split> splits = parse_splits(config.data.train_splits);
   if (!streamed && device.is_cuda()) {
-    const auto bytes = static_cast<double>(pack.indices(splits).numel() * pack.images[0].numel());
+    const auto bytes =
+        static_cast<double>(pack.indices(splits).numel() * pack.images.image_bytes());
     const auto free = static_cast<double>(cuda::free_memory(device));
     streamed = bytes > share_for_images * free;
     if (streamed && notice)

@@ -54,7 +54,7 @@ TEST_F(BadInput, AnEmptySplit) {
 
 TEST_F(BadInput, APackOfAnotherShapeThanTheModel) {
   Pack pack = read_pack(folder_ / "pack");
-  pack.images = pack.images.narrow(2, 0, 12).clone();
+  pack.images = pack.images.all().narrow(2, 0, 12).clone();
   write_pack(folder_ / "small", pack);
   expect_refusal({"eval", "run", "--pack", "small"}, {"small", "16x12", "16x16"});
 }

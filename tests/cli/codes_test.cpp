@@ -34,7 +34,7 @@ class Codes : public testing::Test {
     fs::create_directories(path("pictures/below"));
     for (const int64_t n : {0, 1, 2})
       write_png(path(n == 1 ? "pictures/below/b.png" : fmt::format("pictures/{}.png", n)),
-                to_images(pack.images.narrow(0, n, 1))[0]);
+                to_images(pack.images.slice(n, 1))[0]);
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -72,7 +72,7 @@ TEST_F(Codes, AreThoseOfTheModelWithProbabilitiesAndLatents) {
   const auto vae = read_model(fs::path(model()) / "model.safetensors");
   // A reference that sees all images at once.
   torch::NoGradGuard no_gradient;
-  const Encoding encoding = encode_pixels(*vae, read_pack(path("p.safetensors")).images);
+  const Encoding encoding = encode_pixels(*vae, read_pack(path("p.safetensors")).images.all());
   const LikelyComponents likely = likely_components(vae->prior, encoding);
   // Convolutions of other batch sizes may round differently, and a code may then flip on a tie.
   EXPECT_LT(file.arrays.at("mean").sub(encoding.mean).abs().max().item<double>(), 1e-4);

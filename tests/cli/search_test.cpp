@@ -27,7 +27,7 @@ class Search : public testing::Test {
     const Pack pack = read_pack(path("p.safetensors"));
     fs::create_directories(path("pictures"));
     for (const int64_t n : {5, 6})
-      write_png(path(fmt::format("pictures/{}.png", n)), to_images(pack.images.narrow(0, n, 1))[0]);
+      write_png(path(fmt::format("pictures/{}.png", n)), to_images(pack.images.slice(n, 1))[0]);
     const ProgramResult made = index({"p.safetensors"}, {"--out", path("index")});
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_NE(made.out.find("600 images added, 600 in all"), std::string::npos) << made.out;

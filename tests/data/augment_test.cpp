@@ -10,7 +10,7 @@
 namespace facet {
 namespace {
 
-torch::Tensor some_portraits() { return make_portraits({40, 32, 1}).images; }
+torch::Tensor some_portraits() { return make_portraits({40, 32, 1}).images.all(); }
 
 TEST(Augment, IsAFunctionOfItsKeyAndDiffersFromImageToImage) {
   const torch::Tensor image = some_portraits().narrow(0, 0, 1);
@@ -51,9 +51,9 @@ TEST(Augment, ImageSetsDrawAugmentedImagesIfSet) {
   const Pack pack = make_portraits({40, 32, 1});
   ImageSet set = select_images(pack, {Split::train}, {}, true, torch::kCPU);
   const torch::Tensor chosen = torch::arange(8);
-  EXPECT_TRUE(torch::equal(set.draw(chosen, Key(1)), set.pixels.narrow(0, 0, 8)));
+  EXPECT_TRUE(torch::equal(set.draw(chosen, Key(1)), set.pixels.slice(0, 8)));
   set.augment = true;
-  EXPECT_FALSE(torch::equal(set.draw(chosen, Key(1)), set.pixels.narrow(0, 0, 8)));
+  EXPECT_FALSE(torch::equal(set.draw(chosen, Key(1)), set.pixels.slice(0, 8)));
   set.binarize_by_draw = true;
   const torch::Tensor binary = set.draw(chosen, Key(1));
   EXPECT_TRUE(torch::logical_or(binary.eq(0), binary.eq(255)).all().item<bool>());
@@ -65,7 +65,7 @@ TEST(Augment, AboutHalfOfTheImagesAreMirroredIfSet) {
   options.mirror = true;
   const ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);
   const torch::Tensor drawn = set.draw(torch::arange(set.count()), Key(1));
-  const torch::Tensor flipped = set.pixels.flip(3);
+  const torch::Tensor flipped = set.pixels.all().flip(3);
   int64_t count = 0;
   for (int64_t n = 0; n < set.count(); ++n) {
     const bool mirrored = torch::equal(drawn[n], flipped[n]);

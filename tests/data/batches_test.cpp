@@ -67,7 +67,7 @@ TEST(SelectImages, TakesTheSplitsWithTheirLabels) {
   const ImageSet set =
       select_images(grey_pack(), {Split::valid, Split::test}, {}, true, torch::kCPU);
   EXPECT_EQ(numbers(set.labels), (std::vector<int64_t>{2, 4, 7, 8}));
-  EXPECT_EQ(numbers(set.pixels.select(2, 0).select(2, 0)),
+  EXPECT_EQ(numbers(set.pixels.all().select(2, 0).select(2, 0)),
             (std::vector<int64_t>{50, 100, 175, 200}));
   Pack bare = grey_pack();
   bare.split.fill_(0);
@@ -127,14 +127,13 @@ TEST(Binarize, ByDrawHasTheGreyValueAsItsMeanAndChangesWithTheStep) {
 
 TEST(Binarize, BlackAndWhiteStayBlackAndWhite) {
   Pack pack = grey_pack();
-  pack.images = pack.images.gt(100).to(kUInt8) * 255;
+  pack.images = pack.images.all().gt(100).to(kUInt8) * 255;
   DataOptions options;
   options.binarize = "draw";
   ImageSet set = select_images(pack, {Split::train}, options, true, torch::kCPU);
   Batches batches(set, Key(1), 6);
   for (int64_t step = 0; step < 50; ++step)
-    ASSERT_TRUE(
-        torch::equal(batches.pixels(step), set.pixels.index_select(0, batches.indices(step))));
+    ASSERT_TRUE(torch::equal(batches.pixels(step), set.pixels.gather(batches.indices(step))));
 }
 
 TEST(Binarize, FixedIsTheSameEveryTimeAndDependsOnItsSeed) {
@@ -145,14 +144,13 @@ TEST(Binarize, FixedIsTheSameEveryTimeAndDependsOnItsSeed) {
   };
   const ImageSet set = select();
   EXPECT_FALSE(set.binarize_by_draw);
-  EXPECT_TRUE(set.pixels.eq(0).logical_or(set.pixels.eq(255)).all().item<bool>());
-  EXPECT_TRUE(torch::equal(select().pixels, set.pixels));
+  EXPECT_TRUE(set.pixels.all().eq(0).logical_or(set.pixels.all().eq(255)).all().item<bool>());
+  EXPECT_TRUE(torch::equal(select().pixels.all(), set.pixels.all()));
   Batches batches(set, Key(1), 6);
   for (int64_t step = 0; step < 5; ++step)
-    EXPECT_TRUE(
-        torch::equal(batches.pixels(step), set.pixels.index_select(0, batches.indices(step))));
+    EXPECT_TRUE(torch::equal(batches.pixels(step), set.pixels.gather(batches.indices(step))));
   options.binarize_seed = 778;
-  EXPECT_FALSE(torch::equal(select().pixels, set.pixels));
+  EXPECT_FALSE(torch::equal(select().pixels.all(), set.pixels.all()));
 }
 
 TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsUnchanged) {
@@ -161,13 +159,13 @@ TEST(Binarize, ForEvaluationDrawIsDoneOnceAndThePackIsUnchanged) {
   const Pack pack = grey_pack();
   const ImageSet set = select_images(pack, {Split::test}, options, false, torch::kCPU);
   EXPECT_FALSE(set.binarize_by_draw);
-  EXPECT_TRUE(set.pixels.eq(0).logical_or(set.pixels.eq(255)).all().item<bool>());
-  EXPECT_TRUE(torch::equal(pack.images, grey_pack().images));
+  EXPECT_TRUE(set.pixels.all().eq(0).logical_or(set.pixels.all().eq(255)).all().item<bool>());
+  EXPECT_TRUE(torch::equal(pack.images.all(), grey_pack().images.all()));
 }
 
 TEST(Binarize, SlicesOfAPackAreWhatEvaluationSees) {
   Pack pack = grey_pack();
-  pack.images = pack.images.repeat({1 + 2500 / pack.count(), 1, 1, 1});
+  pack.images = pack.images.all().repeat({1 + 2500 / pack.count(), 1, 1, 1});
   pack.labels = torch::empty({pack.count(), 0}, kInt32);
   pack.split = torch::zeros({pack.count()}, kUInt8);
   for (const char* kind : {"none", "fixed", "draw"}) {
@@ -179,7 +177,7 @@ TEST(Binarize, SlicesOfAPackAreWhatEvaluationSees) {
     for (int64_t slice = 0; slice * kImagesPerSlice < pack.count(); ++slice)
       slices.push_back(evaluation_slice(pack, options, slice));
     EXPECT_GE(slices.size(), 3u);
-    EXPECT_TRUE(torch::equal(torch::cat(slices), all.pixels)) << kind;
+    EXPECT_TRUE(torch::equal(torch::cat(slices), all.pixels.all())) << kind;
   }
 }
 
@@ -187,7 +185,8 @@ TEST(LoadData, WithoutAPackDrawsPortraits) {
   DataOptions options;
   options.portraits.count = 20;
   options.portraits.size = 16;
-  EXPECT_EQ(load_data(options).images.sizes(), (std::vector<int64_t>{20, 3, 16, 16}));
+  EXPECT_EQ(load_data(options).count(), 20);
+  EXPECT_EQ(load_data(options).shape(), (ImageShape{3, 16, 16}));
   options.pack = "/no/such/pack";
   EXPECT_THROW(load_data(options), Error);
 }

@@ -58,7 +58,7 @@ class ImportFolder : public testing::Test {
   }
   /// The first pixel of each image's first channel.
   std::vector<int64_t> corners(const Pack& pack) {
-    return numbers(pack.images.select(1, 0).select(1, 0).select(1, 0));
+    return numbers(pack.images.all().select(1, 0).select(1, 0).select(1, 0));
   }
 
   TemporaryFolder folder_;
@@ -69,7 +69,7 @@ class ImportFolder : public testing::Test {
 
 TEST_F(ImportFolder, ImportsEveryImageInTheOrderOfThePaths) {
   const Pack pack = import();
-  EXPECT_EQ(pack.images.sizes(), (std::vector<int64_t>{3, 3, 4, 4}));
+  EXPECT_EQ(pack.images.all().sizes(), (std::vector<int64_t>{3, 3, 4, 4}));
   EXPECT_EQ(corners(pack), (std::vector<int64_t>{10, 20, 30}));
   EXPECT_TRUE(pack.properties.empty());
   EXPECT_EQ(texts(pack.files), (std::vector<std::string>{"a.png", "b.png", "below/c.png"}));
@@ -259,9 +259,9 @@ TEST_F(ImportFolder, ResizeGivesAllImagesOneSize) {
   options_.resize = ImageShape{0, 8, 12};
   const Pack pack = import();
   EXPECT_EQ(pack.shape(), (ImageShape{3, 8, 12}));
-  EXPECT_EQ(numbers(std::get<0>(pack.images.flatten(1).min(1))),
+  EXPECT_EQ(numbers(std::get<0>(pack.images.all().flatten(1).min(1))),
             (std::vector<int64_t>{10, 20, 30}));
-  EXPECT_EQ(numbers(std::get<0>(pack.images.flatten(1).max(1))),
+  EXPECT_EQ(numbers(std::get<0>(pack.images.all().flatten(1).max(1))),
             (std::vector<int64_t>{10, 20, 30}));
 }
 
@@ -283,7 +283,7 @@ TEST_F(ImportFolder, GreyImagesAmongColoursHaveThreeEqualChannels) {
   EXPECT_EQ(pack.shape(), (ImageShape{3, 4, 4}));
   EXPECT_EQ(summary_.grey_files, 2);
   for (int64_t c = 0; c < 3; ++c)
-    EXPECT_EQ(numbers(pack.images.select(1, c).select(1, 3).select(1, 3)),
+    EXPECT_EQ(numbers(pack.images.all().select(1, c).select(1, 3).select(1, 3)),
               (std::vector<int64_t>{77, 88, 30}));
   write_png(images_ / "below" / "c.png", Image::filled(1, 4, 4, 30));
   EXPECT_EQ(import().shape().channels, 1) << "all grey";

@@ -36,7 +36,7 @@ TEST_F(ImportIdx, PartsBecomeSplitsWithTheirLabels) {
        {Split::train, idx("b", {2, 2, 2}, "efghijkl"), idx("bl", {2}, std::string("\x00\x01", 2))}},
       "digit");
   pack.validate("test");
-  EXPECT_EQ(pack.images.sizes(), (std::vector<int64_t>{3, 1, 2, 2}));
+  EXPECT_EQ(pack.images.all().sizes(), (std::vector<int64_t>{3, 1, 2, 2}));
   EXPECT_EQ(pack.images[1][0][0][1].item<int64_t>(), 'f');
   EXPECT_EQ(numbers(pack.split), (std::vector<int64_t>{2, 0, 0}));
   EXPECT_EQ(numbers(pack.labels), (std::vector<int64_t>{2, 0, 1}));
@@ -58,10 +58,10 @@ TEST_F(ImportIdx, LabelsOfAPartWithoutLabelsAreUnknown) {
 TEST_F(ImportIdx, BinaryFilesAreScaledToBlackAndWhite) {
   const Pack pack =
       import_idx({{Split::train, idx("a", {1, 2, 2}, std::string("\x00\x01\x01\x00", 4)), {}}}, "");
-  EXPECT_EQ(numbers(pack.images), (std::vector<int64_t>{0, 255, 255, 0}));
+  EXPECT_EQ(numbers(pack.images.all()), (std::vector<int64_t>{0, 255, 255, 0}));
   const Pack grey =
       import_idx({{Split::train, idx("b", {1, 2, 2}, std::string("\x00\x01\x02\x00", 4)), {}}}, "");
-  EXPECT_EQ(numbers(grey.images), (std::vector<int64_t>{0, 1, 2, 0}));
+  EXPECT_EQ(numbers(grey.images.all()), (std::vector<int64_t>{0, 1, 2, 0}));
 }
 
 TEST_F(ImportIdx, FilesOfFourDimensionsHaveChannels) {
@@ -122,14 +122,14 @@ TEST(MakePortraits, HasTheShapeSplitsAndLabelsOfTheRenderer) {
   options.seed = 4;
   const Pack pack = make_portraits(options);
   pack.validate("test");
-  EXPECT_EQ(pack.images.sizes(), (std::vector<int64_t>{53, 3, 16, 16}));
+  EXPECT_EQ(pack.images.all().sizes(), (std::vector<int64_t>{53, 3, 16, 16}));
   EXPECT_EQ(pack.properties.size(), portrait_properties().size());
   EXPECT_EQ(pack.indices({Split::train}).size(0), 43);
   EXPECT_EQ(pack.indices({Split::valid}).size(0), 5);
   EXPECT_EQ(pack.indices({Split::test}).size(0), 5);
   EXPECT_GE(pack.labels.min().item<int64_t>(), 0) << "every label is known";
   const Portrait portrait = draw_portrait(4, 50, 16);
-  EXPECT_EQ(to_images(pack.images.narrow(0, 50, 1))[0].pixels, portrait.image.pixels);
+  EXPECT_EQ(to_images(pack.images.slice(50, 1))[0].pixels, portrait.image.pixels);
   EXPECT_EQ(numbers(pack.labels[50]),
             std::vector<int64_t>(portrait.labels.begin(), portrait.labels.end()));
 }

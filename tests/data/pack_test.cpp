@@ -59,7 +59,7 @@ class PackFile : public testing::Test {
 
 TEST_F(PackFile, ReadingGivesWhatWasWritten) {
   const Pack pack = small_pack(), back = read_pack(path_);
-  EXPECT_TRUE(torch::equal(back.images, pack.images));
+  EXPECT_TRUE(torch::equal(back.images.all(), pack.images.all()));
   EXPECT_TRUE(torch::equal(back.labels, pack.labels));
   EXPECT_TRUE(torch::equal(back.split, pack.split));
   EXPECT_EQ(back.origin, pack.origin);
@@ -271,7 +271,7 @@ TEST_F(PackFile, ABadPackIsNotWritten) {
 }
 
 TEST(ToImages, ToTensorIsTheInverse) {
-  const torch::Tensor pixels = small_pack().images;
+  const torch::Tensor pixels = small_pack().images.all();
   const std::vector<Image> images = to_images(pixels);
   ASSERT_EQ(images.size(), 6u);
   EXPECT_EQ(images[1].at(2, 3, 4), pixels[1][2][3][4].item<uint8_t>());

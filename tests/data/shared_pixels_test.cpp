@@ -32,8 +32,9 @@ TEST(SharedPixels, SetsWithEqualPixelsShareThem) {
   pack.shared = std::make_shared<SharedPixels>();
   const auto address = [&](Split split, const std::string& binarize, int64_t seed = 1) {
     const ImageSet set = select(pack, split, binarize, seed);
-    EXPECT_TRUE(torch::equal(set.pixels, select(unshared, split, binarize, seed).pixels));
-    return set.pixels.data_ptr();
+    EXPECT_TRUE(
+        torch::equal(set.pixels.all(), select(unshared, split, binarize, seed).pixels.all()));
+    return set.pixels.all().data_ptr();
   };
   const void* fixed = address(Split::train, "fixed");
   EXPECT_EQ(address(Split::train, "fixed"), fixed);

@@ -73,7 +73,7 @@ TEST(Evaluate, IsTheMeanOfTheObjectiveOverTheImages) {
   Vae model = tiny_model();
   const ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
-  const torch::Tensor x = model.likelihood().from_pixels(set.pixels);
+  const torch::Tensor x = model.likelihood().from_pixels(set.pixels.all());
   EvaluationOptions options = with_batch(64);
   options.samples = 100;
   const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", options);
@@ -175,7 +175,7 @@ TEST(Evaluate, UsedComponentsHaveMoreThanOneImageInExpectation) {
   const ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
-      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+      bound_terms(model, model.likelihood().from_pixels(set.pixels.all()), {}, Key(4));
   const Evaluation result = evaluate(model, set, kAgeAndStyle, "test", with_batch(50));
   for (size_t i = 0; i < 2; ++i) {
     const torch::Tensor usage = terms.factors[i].responsibilities.sum(0);
@@ -201,7 +201,7 @@ TEST(Evaluate, AgreementIsMeasuredOnKnownLabels) {
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
-      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+      bound_terms(model, model.likelihood().from_pixels(set.pixels.all()), {}, Key(4));
   // The known labels of the second property are the codes of the second factor.
   const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
   ASSERT_GT(torch::bincount(codes.narrow(0, 100, 140), {}, 3).gt(5).sum().item<int64_t>(), 1);
@@ -228,7 +228,7 @@ TEST(Evaluate, GapAndDependenceAreThoseOfTheCodes) {
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
-      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+      bound_terms(model, model.likelihood().from_pixels(set.pixels.all()), {}, Key(4));
   const torch::Tensor hair = terms.factors[0].responsibilities.argmax(1);
   const torch::Tensor smile = terms.factors[1].responsibilities.argmax(1);
   // Style is the code of the factor 'smile'; everyone is young, a property without entropy.
@@ -280,7 +280,7 @@ TEST(Evaluate, AccuracyOfANamedFactorMatchesValuesByName) {
   ImageSet set = image_set();
   torch::NoGradGuard no_gradient;
   const BoundTerms terms =
-      bound_terms(model, model.likelihood().from_pixels(set.pixels), {}, Key(4));
+      bound_terms(model, model.likelihood().from_pixels(set.pixels.all()), {}, Key(4));
   const torch::Tensor codes = terms.factors[1].responsibilities.argmax(1);
   ASSERT_GT(torch::bincount(codes, {}, 3).gt(0).sum().item<int64_t>(), 1);
   set.labels.select(1, 1).copy_((codes + 2).remainder(3));  // component 0 is bald, label 2

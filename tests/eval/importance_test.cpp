@@ -60,7 +60,7 @@ TEST(Importance, ARandomSubsetEstimatesTheBoundOfAllImages) {
   Vae model = narrow_model();
   ImageSet set;
   set.pixels = random_pixels(400);
-  set.pixels.narrow(0, 0, 200).fill_(0);  // sorted, as some test files are
+  set.pixels.slice(0, 200).fill_(0);  // sorted, as some test files are
   set.labels = torch::empty({400, 0}, kInt64);
   EvaluationOptions options;
   options.importance = 50;

@@ -240,7 +240,7 @@ TEST_F(ExplorerTest, FindsTheImageItself) {
   pack.split = torch::zeros({50}, kUInt8);
   pack.properties = {{"hat", {"no", "yes"}}};
   explorer_ = make(pack);
-  const Image image = to_images(pack.images.narrow(0, 17, 1))[0];
+  const Image image = to_images(pack.images.slice(17, 1))[0];
   const Json code = ask(*explorer_, post_request("encode", encode_png(image), "image/png"));
   ASSERT_TRUE(wait_until(
       [&] { return ask(*explorer_, get_request("model"))["nearest"]["ready"].get<bool>(); }));

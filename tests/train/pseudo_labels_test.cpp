@@ -82,8 +82,8 @@ TEST(PseudoLabels, DistortedViewsKeepTheirValue) {
       const auto blocks = model.prior.split(encoding.mean, encoding.variance());
       return e_step(blocks[0], model.prior.posteriors[0], {}).argmax(1);
     };
-    return values(pack.images)
-        .eq(values(augment_strongly(pack.images, Key(9))))
+    return values(pack.images.all())
+        .eq(values(augment_strongly(pack.images.all(), Key(9))))
         .to(kFloat64)
         .mean()
         .item<double>();

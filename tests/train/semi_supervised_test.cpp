@@ -214,8 +214,7 @@ TEST(SemiSupervised, ALabelledBatchHelpsIfLabelsAreFew) {
                     {});
     EXPECT_TRUE(trainer.run());
     torch::NoGradGuard no_gradient;
-    const torch::Tensor x =
-        trainer.model().likelihood().from_pixels(images.pixels.index_select(0, known));
+    const torch::Tensor x = trainer.model().likelihood().from_pixels(images.pixels.gather(known));
     const Encoding encoding = trainer.model().encode(x);
     const auto blocks = trainer.model().prior.split(encoding.mean, encoding.variance());
     return factor_terms(blocks[0], trainer.model().prior.posteriors[0].parameters(),

@@ -55,10 +55,23 @@ TEST(StepCost, MemoryGrowsWithTheBatchAndTheImages) {
   Config config;
   Pack pack;
   pack.images = torch::empty({1000, 3, 32, 32}, kUInt8);
-  const double memory = training_memory(config, pack);
+  const double memory = training_memory(config, pack, torch::kCPU);
   EXPECT_GT(memory, 1000 * 3 * 32 * 32);
   config.train.batch_size = 4096;
-  EXPECT_GT(training_memory(config, pack), memory);
+  EXPECT_GT(training_memory(config, pack, torch::kCPU), memory);
+}
+
+TEST(StepCost, ImagesOfAFileNeedNoMemoryOnTheCpu) {
+  Config config;
+  Pack pack;
+  pack.images = torch::empty({1000, 3, 32, 32}, kUInt8);
+  const double drawn = training_memory(config, pack, torch::kCPU);
+  config.data.pack = "p-*.safetensors";
+  const double images = 1000 * 3 * 32 * 32;
+  EXPECT_NEAR(training_memory(config, pack, torch::kCPU), drawn - images, 1);
+  EXPECT_EQ(training_memory(config, pack, torch::kCUDA), drawn);
+  config.data.binarize = "fixed";
+  EXPECT_EQ(training_memory(config, pack, torch::kCPU), drawn);
 }
 
 }  // namespace

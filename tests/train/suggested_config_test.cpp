@@ -62,7 +62,7 @@ TEST(SuggestedConfig, ColumnsThatNameNothingAreSaid) {
 
 TEST(SuggestedConfig, BlackAndWhitePixelsAreBernoulli) {
   Pack pack = make_portraits({100, 28, 1});
-  pack.images = pack.images.narrow(1, 0, 1).gt(128).to(kUInt8).mul(255);
+  pack.images = pack.images.all().narrow(1, 0, 1).gt(128).to(kUInt8).mul(255);
   const Config binary = config_of(suggested_config(pack, "p", false));
   EXPECT_EQ(binary.model.likelihood.kind, "bernoulli");
   EXPECT_EQ(binary.model.network.preset, "paper28");

@@ -148,8 +148,9 @@ TEST_F(TrainerTest, ARunIsNotResumedWithOtherData) {
   const RunFolder run = folder("run");
   train(config, run, false, stop_after(3));
   Pack other = portraits(200);
-  other.images = other.images.clone();
-  other.images[7][0][3][3] += 1;
+  torch::Tensor changed = other.images.all().clone();
+  changed[7][0][3][3] += 1;
+  other.images = changed;
   const std::string message =
       message_of([&] { Trainer(config, other, run, torch::kCPU, true, {}); });
   EXPECT_NE(message.find("the data that it was begun with"), std::string::npos) << message;
@@ -295,7 +296,7 @@ TEST_F(TrainerTest, AFullNaturalGradientStepGivesTheConjugatePosteriorOfTheBatch
   {
     torch::NoGradGuard no_gradient;
     const Encoding encoding =
-        model.encode(model.likelihood().from_pixels(portraits(200).images.narrow(0, 0, 160)));
+        model.encode(model.likelihood().from_pixels(portraits(200).images.slice(0, 160)));
     const auto blocks = model.prior.split(encoding.mean, encoding.variance());
     for (size_t i = 0; i < blocks.size(); ++i)
       expected.push_back(

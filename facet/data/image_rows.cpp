@@ -1,0 +1,121 @@
+#include "facet/data/image_rows.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "facet/core/file.h"
+#include "facet/core/parallel.h"
+#include "facet/core/torch.h"
+
+namespace facet {
+
+ImageRows::ImageRows(std::vector<torch::Tensor> shards) : shards_(std::move(shards)) {
+  for (torch::Tensor& shard : shards_) {
+    if (shards_.size() > 1) shard = shard.contiguous();  // rows are copied as bytes
+    starts_.push_back(starts_.back() + shard.size(0));
+  }
+}
+
+ImageShape ImageRows::shape() const {
+  const torch::Tensor& first = shards_.front();
+  return {first.size(1), first.size(2), first.size(3)};
+}
+
+int64_t ImageRows::image_bytes() const {
+  const ImageShape own = shape();
+  return own.channels * own.height * own.width;
+}
+
+int64_t ImageRows::source(int64_t index) const {
+  return chosen_.defined() ? chosen_.data_ptr<int64_t>()[index] : index;
+}
+
+ImageRows::Place ImageRows::place_of(int64_t source) const {
+  assert(source >= 0 && source < starts_.back());
+  const auto next = std::upper_bound(starts_.begin(), starts_.end(), source);
+  const auto shard = static_cast<size_t>(next - starts_.begin()) - 1;
+  return {shard, source - starts_[shard]};
+}
+
+ImageRows ImageRows::select(const torch::Tensor& chosen) const {
+  if (!device().is_cpu()) return gather(chosen);
+  ImageRows result = *this;
+  const torch::Tensor own = chosen.to(torch::kCPU);
+  result.chosen_ = chosen_.defined() ? chosen_.index_select(0, own) : own.contiguous();
+  return result;
+}
+
+torch::Tensor ImageRows::gather(const torch::Tensor& chosen) const {
+  if (plain()) return shards_.front().index_select(0, chosen.to(device()));
+  const ImageShape own = shape();
+  torch::Tensor result =
+      torch::empty({chosen.size(0), own.channels, own.height, own.width}, kUInt8);
+  gather_into(result, chosen);
+  return result;
+}
+
+void ImageRows::gather_into(torch::Tensor& result, const torch::Tensor& chosen) const {
+  torch::Tensor sources = chosen.to(torch::kCPU).contiguous();
+  if (chosen_.defined()) sources = chosen_.index_select(0, sources);
+  if (shards_.size() == 1) {
+    torch::index_select_out(result, shards_.front(), 0, sources);
+    return;
+  }
+  const int64_t* source = sources.data_ptr<int64_t>();
+  auto* const first = result.data_ptr<uint8_t>();
+  const auto bytes = static_cast<size_t>(image_bytes());
+  parallel_for(sources.numel(), [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const Place place = place_of(source[n]);
+      std::memcpy(first + static_cast<size_t>(n) * bytes,
+                  shards_[place.shard].data_ptr<uint8_t>() + static_cast<size_t>(place.row) * bytes,
+                  bytes);
+    }
+  });
+}
+
+torch::Tensor ImageRows::slice(int64_t begin, int64_t count) const {
+  if (plain() || count == 0) return shards_.front().narrow(0, plain() ? begin : 0, count);
+  const Place first = place_of(source(begin)), last = place_of(source(begin + count - 1));
+  bool together = first.shard == last.shard && last.row - first.row == count - 1;
+  for (int64_t n = 1; together && chosen_.defined() && n < count; ++n)
+    together = source(begin + n) == source(begin) + n;
+  if (together) return shards_[first.shard].narrow(0, first.row, count);
+  return gather(torch::arange(begin, begin + count, kInt64));
+}
+
+void ImageRows::for_each_slice(int64_t size,
+                               const std::function<void(const torch::Tensor&)>& work) const {
+  for (int64_t begin = 0; begin < count(); begin += size) {
+    const int64_t images = std::min(size, count() - begin);
+    work(slice(begin, images));
+    release(begin, images);
+  }
+}
+
+void ImageRows::release(int64_t begin, int64_t count) const {
+  if (count == 0 || !device().is_cpu()) return;
+  int64_t lowest = source(begin), highest = lowest;
+  for (int64_t n = begin; n < begin + count; ++n) {
+    lowest = std::min(lowest, source(n));
+    highest = std::max(highest, source(n));
+  }
+  for (Place place = place_of(lowest); place.shard < shards_.size(); ++place.shard, place.row = 0) {
+    const int64_t start = starts_[place.shard];
+    const int64_t end = std::min(highest + 1, starts_[place.shard + 1]) - start;
+    if (end <= place.row) return;
+    const torch::Tensor rows = shards_[place.shard].narrow(0, place.row, end - place.row);
+    if (rows.is_contiguous()) release_pages(rows.data_ptr(), rows.nbytes());
+  }
+}
+
+std::vector<torch::Tensor> ImageRows::indices_by_shard() const {
+  std::vector<std::vector<int64_t>> indices(shards_.size());
+  for (int64_t n = 0; n < count(); ++n) indices[place_of(source(n)).shard].push_back(n);
+  std::vector<torch::Tensor> result;
+  for (const auto& own : indices) result.push_back(torch::tensor(own, kInt64));
+  return result;
+}
+
+}  // namespace facet
