@@ -1,6 +1,8 @@
 // `facet import idx|images|portraits`: from the forms in which people have images to a pack.
 #include <charconv>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -68,8 +70,42 @@ void require_fractions(const TableOptions& options) {
                .expected = "shares that leave some images to train on"});
 }
 
+/// --out and --shard-size, which all ways to import have.
+struct OutputArguments {
+  std::string path;
+  int64_t shard_size = 0;
+};
+
+void add_output_options(const Command& command, OutputArguments& output) {
+  command.option("--out", output.path, "The pack to write").required();
+  command
+      .option("--shard-size", output.shard_size,
+              "Images per file: writes NAME-00000.safetensors, NAME-00001.safetensors, ... that "
+              "'NAME-*.safetensors' names together; without it the pack is one file")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max());
+}
+
+/// Runs an import that can be interrupted, with a progress bar.
+void run_interruptible(
+    const OutputArguments& output,
+    const std::function<std::optional<ImportSummary>(const ImportEvents&)>& import) {
+  ImportProgress progress;
+  catch_interruption();
+  ImportEvents events;
+  events.progress = [&](int64_t done, int64_t files) { progress.report(done, files); };
+  events.stop = interrupted;
+  const std::optional<ImportSummary> summary = import(events);
+  progress.finish();
+  if (!summary) {
+    fmt::print("stopped; {} was not written\n", output.path);
+    throw ExitStatus{130};
+  }
+  print_summary(output.path, *summary);
+}
+
 struct IdxArguments {
-  std::string images[3], labels[3], all, table, name = "label", output;
+  std::string images[3], labels[3], all, table, name = "label";
+  OutputArguments output;
   TableOptions options;
 };
 
@@ -87,13 +123,14 @@ void run_idx(const IdxArguments& arguments) {
   const bool by_table = !arguments.all.empty() || !arguments.table.empty();
   if (by_table ? !parts.empty() || arguments.all.empty() || arguments.table.empty() : parts.empty())
     throw Error({.doing = "importing idx files",
-                 .object = arguments.output,
+                 .object = arguments.output.path,
                  .found = by_table ? "half of each way to name files" : "no file",
                  .expected = "--train, --valid, --test, or --images with --table"});
-  print_summary(arguments.output, by_table
-                                      ? import_idx_table(arguments.all, arguments.table,
-                                                         arguments.options, arguments.output)
-                                      : import_idx_files(parts, arguments.name, arguments.output));
+  const OutputArguments& output = arguments.output;
+  print_summary(output.path,
+                by_table ? import_idx_table(arguments.all, arguments.table, arguments.options,
+                                            output.path, output.shard_size)
+                         : import_idx_files(parts, arguments.name, output.path, output.shard_size));
 }
 
 void add_idx(const Command& import) {
@@ -120,12 +157,13 @@ void add_idx(const Command& import) {
       .flag("--keep-case", arguments->options.keep_case,
             "Values that differ only by case are different; without it they are one")
       .needs(table);
-  command.option("--out", arguments->output, "The pack to write").required();
+  add_output_options(command, arguments->output);
   command.run([arguments] { run_idx(*arguments); });
 }
 
 struct ImagesArguments {
-  std::string folder, output, size, colour = "auto";
+  std::string folder, size, colour = "auto";
+  OutputArguments output;
   bool grey = false, pad = false;
   FolderOptions options;
 };
@@ -137,19 +175,10 @@ void run_images(ImagesArguments& arguments) {
   if (arguments.pad) options.fit = Fit::pad;
   if (arguments.grey || arguments.colour == "grey") options.colour = Colour::grey;
   if (arguments.colour == "rgb") options.colour = Colour::rgb;
-  ImportProgress progress;
-  catch_interruption();
-  ImportEvents events;
-  events.progress = [&](int64_t done, int64_t files) { progress.report(done, files); };
-  events.stop = interrupted;
-  const std::optional<ImportSummary> summary =
-      import_image_folder(arguments.folder, options, arguments.output, events);
-  progress.finish();
-  if (!summary) {
-    fmt::print("stopped; {} was not written\n", arguments.output);
-    throw ExitStatus{130};
-  }
-  print_summary(arguments.output, *summary);
+  options.shard_size = arguments.output.shard_size;
+  run_interruptible(arguments.output, [&](const ImportEvents& events) {
+    return import_image_folder(arguments.folder, options, arguments.output.path, events);
+  });
 }
 
 void add_images(const Command& import) {
@@ -174,13 +203,13 @@ void add_images(const Command& import) {
   command.flag("--grey", arguments->grey, "The same as --colour grey").excludes(colour);
   command.flag("--skip-damaged", arguments->options.skip_damaged,
                "Leave out files that cannot be read, and count them");
-  command.option("--out", arguments->output, "The pack to write").required();
+  add_output_options(command, arguments->output);
   command.run([arguments] { run_images(*arguments); });
 }
 
 void add_portraits(const Command& import) {
   auto options = std::make_shared<PortraitSetOptions>();
-  auto output = std::make_shared<std::string>();
+  auto output = std::make_shared<OutputArguments>();
   const Command command = import.command("portraits", "The built-in cartoon faces");
   command.option("--count", options->count, "Number of portraits")
       .range(10, 10000000)
@@ -189,8 +218,16 @@ void add_portraits(const Command& import) {
   command.option("--seed", options->seed, "Another seed draws others")
       .range(int64_t{0}, std::numeric_limits<int64_t>::max())
       .show_default();
-  command.option("--out", *output, "The pack to write").required();
-  command.run([options, output] { print_summary(*output, import_portraits(*options, *output)); });
+  add_output_options(command, *output);
+  command.run([options, output] {
+    // One file is drawn as a whole and written at the end: an interruption just ends the program.
+    if (output->shard_size == 0)
+      print_summary(output->path, *import_portraits(*options, output->path, 0, {}));
+    else
+      run_interruptible(*output, [&](const ImportEvents& events) {
+        return import_portraits(*options, output->path, output->shard_size, events);
+      });
+  });
 }
 
 }  // namespace

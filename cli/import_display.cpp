@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "facet/data/csv.h"
+#include "facet/data/shard_names.h"
 #include "facet/data/split.h"
 
 namespace facet {
@@ -106,10 +107,14 @@ void print_summary(const std::string& output, const ImportSummary& summary) {
   std::string splits;
   for (size_t s = 0; s < summary.splits.size(); ++s)
     splits += fmt::format("{}{} {}", s == 0 ? "" : ", ", summary.splits[s], split_names[s]);
-  fmt::print("{}: {} of {}x{} in {} ({}), {}\n", output, plural(summary.images, "image", "images"),
+  const std::string name = summary.shards == 0 ? output : shard_pattern(output).string();
+  const std::string files =
+      summary.shards == 0 ? "" : ", in " + plural(summary.shards, "file", "files");
+  fmt::print("{}: {} of {}x{} in {} ({}), {}{}\n", name, plural(summary.images, "image", "images"),
              summary.shape.width, summary.shape.height,
              plural(summary.shape.channels, "channel", "channels"), splits,
-             plural(static_cast<int64_t>(summary.properties.size()), "property", "properties"));
+             plural(static_cast<int64_t>(summary.properties.size()), "property", "properties"),
+             files);
   print_files(summary);
   print_table(summary);
   print_duplicates(summary);

@@ -1,4 +1,5 @@
 // `facet init PACK --out config.json`: a config that fits a pack, with the reasons as comments.
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -25,8 +26,10 @@ void add_init_command(const Command& program) {
   command.device_option(arguments->device);
   command.run([arguments] {
     write_initial_config(arguments->pack, arguments->output, arguments->device);
+    std::string name = std::filesystem::path(arguments->pack).stem().string();
+    name.resize(std::min(name.size(), name.find("-*")));  // a pack in several files
     fmt::print("{}: read it, then train with: facet train {} --out runs/{}\n", arguments->output,
-               arguments->output, std::filesystem::path(arguments->pack).stem().string());
+               arguments->output, name);
   });
 }
 
