@@ -66,6 +66,40 @@ TEST_F(AtomicFileTest, CommitReplacesTheOldFileAndLeavesNoTemporaryFile) {
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
 }
 
+TEST_F(AtomicFileTest, AClosedFileGoesOnWhereItEnded) {
+  {
+    AtomicFile file(path_, "saving");
+    file.write("one ");
+    file.close();
+    file.write("two");
+    file.write_at(0, "O", 1);
+    file.close();
+    file.commit();
+    EXPECT_EQ(read_text(path_, "reading"), "One two");
+    AtomicFile closed(folder_ / "other", "saving");
+    closed.close();
+  }
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(AtomicFileTest, FilesOfASetAppearTogetherOrNotAtAll) {
+  {
+    AtomicFile first(folder_ / "1", "saving"), second(folder_ / "2", "saving");
+    first.write("a");
+    second.write("b");
+    fs::create_directories(folder_ / "2" / "in the way");
+    EXPECT_NE(message_of([&] {
+                commit_together({&first, &second});
+              }).find("rename failed"),
+              std::string::npos);
+  }
+  EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"2"});
+  fs::remove_all(folder_ / "2");
+  AtomicFile first(folder_ / "1", "saving"), second(folder_ / "2", "saving");
+  commit_together({&first, &second});
+  EXPECT_TRUE(fs::exists(folder_ / "1") && fs::exists(folder_ / "2"));
+}
+
 TEST_F(AtomicFileTest, WithoutCommitTheOldFileStays) {
   write_text(path_, "old", "saving");
   {
