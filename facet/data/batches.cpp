@@ -111,6 +111,14 @@ void hide_labels(torch::Tensor& labels, const DataOptions& options) {
 
 }  // namespace
 
+ImageSet ImageSet::select(const torch::Tensor& chosen) const {
+  ImageSet result = *this;
+  result.pixels = pixels.select(chosen);
+  result.labels = labels.index_select(0, chosen.to(labels.device()));
+  if (shards.defined()) result.shards = shards.index_select(0, chosen.to(torch::kCPU));
+  return result;
+}
+
 torch::Tensor ImageSet::draw(const torch::Tensor& chosen, const Key& key) const {
   return transform(pixels.gather(chosen).to(labels.device()), key);
 }
@@ -141,6 +149,8 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
     set.pixels = pack.images.select(chosen);
   else
     set.pixels = pack.shared ? pack.shared->get(name, make) : make();
+  if (pack.images.shards() > kShardsAtOnce)
+    set.shards = pack.images.shard_numbers().index_select(0, chosen);
   set.labels = pack.labels.index_select(0, chosen).to(kInt64).to(device);
   if (training) hide_labels(set.labels, options);
   return set;
@@ -148,7 +158,12 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
 
 Batches::Batches(ImageSet images, const Key& key, int64_t batch_size)
     : images_(std::move(images)), key_(key), batch_size_(batch_size) {
-  if (images_.pixels.shards() > kShardsAtOnce) by_shard_ = images_.pixels.indices_by_shard();
+  if (!images_.shards.defined()) return;
+  const auto shards = images_.shards.max().item<int64_t>() + 1;
+  for (int64_t shard = 0; shard < shards; ++shard) {
+    const torch::Tensor own = images_.shards.eq(shard).nonzero().squeeze(1);
+    if (own.numel() > 0) by_shard_.push_back(own);  // a shard may be all of another split
+  }
 }
 
 const torch::Tensor& Batches::order(int64_t epoch) {

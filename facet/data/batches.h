@@ -20,14 +20,19 @@ Pack load_data(const DataOptions& options);
 
 /// The images of one or more splits on a device, with the preprocessing that the options ask for.
 struct ImageSet {
-  ImageRows pixels;               ///< U8 [N, C, H, W] on the device; on the host if streamed
-  torch::Tensor labels;           ///< int64 [N, P] on the device
+  ImageRows pixels;      ///< U8 [N, C, H, W] on the device; on the host if streamed
+  torch::Tensor labels;  ///< int64 [N, P] on the device
+  /// The shard of each image, int64 [N] on the CPU; undefined if the pack has few. The order of
+  /// batches follows it wherever the pixels are, so that a run is the same on every device.
+  torch::Tensor shards;
   bool binarize_by_draw = false;  ///< binarize an image each time it is drawn
   bool augment = false;           ///< augment images as they are drawn (data/augment.h)
   bool streamed = false;  ///< too large for the device's memory: pixels are copied batch by batch
   bool mirror = false;    ///< swap left and right in half of the images drawn
 
   int64_t count() const { return pixels.count(); }
+  /// The images with indices `chosen`, int64 [B], in the same way.
+  ImageSet select(const torch::Tensor& chosen) const;
   /// U8 pixels, on the device, of the images with indices `chosen` (int64): mirrored, augmented and
   /// binarized with `key` as set above.
   torch::Tensor draw(const torch::Tensor& chosen, const Key& key) const;
@@ -42,9 +47,8 @@ ImageSet select_images(const Pack& pack, const std::vector<Split>& splits,
                        const DataOptions& options, bool training, torch::Device device,
                        bool streamed = false);
 
-/// A random order of all images, int64 [N]: one of all together if they are in at most so many
-/// shards; else the shards are in random order, and images are in random order within every group
-/// of so many shards.
+/// Images of at most so many shards are shuffled as if they were in one file. With more, an epoch
+/// has the shards in random order, and shuffles the images of every group of so many.
 inline constexpr size_t kShardsAtOnce = 8;
 
 class Batches {
@@ -76,7 +80,7 @@ class Batches {
   int64_t batch_size_;
   int64_t epoch_ = -1;
   torch::Tensor order_;
-  std::vector<torch::Tensor> by_shard_;  ///< indices of the images in each; empty if shards are few
+  std::vector<torch::Tensor> by_shard_;  ///< indices of the images in each that has any
   int64_t group_ = 0;                    ///< of shards, counted through all epochs
   torch::Tensor uploaded_;  ///< the current batch of a streamed set, U8 [B, C, H, W] on the device
 };

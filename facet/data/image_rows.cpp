@@ -110,12 +110,11 @@ void ImageRows::release(int64_t begin, int64_t count) const {
   }
 }
 
-std::vector<torch::Tensor> ImageRows::indices_by_shard() const {
-  std::vector<std::vector<int64_t>> indices(shards_.size());
-  for (int64_t n = 0; n < count(); ++n) indices[place_of(source(n)).shard].push_back(n);
-  std::vector<torch::Tensor> result;
-  for (const auto& own : indices) result.push_back(torch::tensor(own, kInt64));
-  return result;
+torch::Tensor ImageRows::shard_numbers() const {
+  torch::Tensor numbers = torch::empty({count()}, kInt64);
+  int64_t* const number = numbers.data_ptr<int64_t>();
+  for (int64_t n = 0; n < count(); ++n) number[n] = static_cast<int64_t>(place_of(source(n)).shard);
+  return numbers;
 }
 
 }  // namespace facet

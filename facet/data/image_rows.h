@@ -50,8 +50,8 @@ class ImageRows {
   void release(int64_t begin, int64_t count) const;
   void release() const { release(0, count()); }
 
-  /// The indices of the images in each tensor, int64, ascending; some may be empty.
-  std::vector<torch::Tensor> indices_by_shard() const;
+  /// The number of the tensor that each image is in, int64 [N].
+  torch::Tensor shard_numbers() const;
 
  private:
   /// Where an image lies: the tensor and the row in it.

@@ -148,8 +148,10 @@ void EvaluationClassifier::train(const ImageSet& images, const torch::Tensor& la
   for (auto& [name, parameter] : network_.parameters()) parameter.set_data(parameter.to(device));
   const torch::Tensor known = labels.ge(0).any(1).nonzero().squeeze(1);
   training_labels_ = known.numel();
-  const ImageSet labelled{.pixels = images.pixels.select(known),
+  const ImageSet chosen = images.select(known);
+  const ImageSet labelled{.pixels = chosen.pixels,
                           .labels = labels.index_select(0, known),
+                          .shards = chosen.shards,
                           .augment = true,
                           .mirror = images.mirror};
   log_frequencies_.clear();

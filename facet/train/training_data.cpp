@@ -25,9 +25,7 @@ void add_labelled_batches(TrainingLabels& labels, const Config& config, const Im
   const torch::Tensor known = labels.of_factors.ge(0).any(1).nonzero().squeeze(1);
   if (known.numel() == 0) return;
   labels.labelled = labels.of_factors.index_select(0, known);
-  ImageSet labelled = images;
-  labelled.pixels = images.pixels.select(known);
-  labelled.labels = images.labels.index_select(0, known);
+  ImageSet labelled = images.select(known);
   labelled.augment = joint.augment_labelled;
   // Blurred images are grey; the encoder is trained on black and white.
   if (labelled.augment) labelled.binarize_by_draw = config.data.binarize != "none";

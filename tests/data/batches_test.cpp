@@ -14,8 +14,7 @@ namespace {
 
 /// `count` images of one pixel whose value is the image's index.
 ImageSet numbered(int64_t count) {
-  return {torch::arange(count).to(kUInt8).view({count, 1, 1, 1}), torch::empty({count, 0}, kInt64),
-          false};
+  return {torch::arange(count).to(kUInt8).view({count, 1, 1, 1}), torch::empty({count, 0}, kInt64)};
 }
 
 TEST(Batches, EveryEpochShowsEveryImageOnce) {

@@ -60,22 +60,21 @@ TEST(ImageRows, SelectionsOfSelections) {
     for (const int64_t value : values(images)) seen.push_back(value);
   });
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 3, 5, 7, 9}));
-  const auto by_shard = odd.indices_by_shard();
-  ASSERT_EQ(by_shard.size(), 3u);
-  EXPECT_EQ(numbers(by_shard[0]), (std::vector<int64_t>{0, 1}));
-  EXPECT_EQ(numbers(by_shard[1]), (std::vector<int64_t>{}));
-  EXPECT_EQ(numbers(by_shard[2]), (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(numbers(odd.shard_numbers()), (std::vector<int64_t>{0, 0, 2, 2, 2}));
 }
 
-/// A set of `shards` tensors of six images, whose value is the number of the tensor.
-ImageSet set_of_shards(size_t shards) {
+/// Images of `shards` tensors of six, whose value is the number of the tensor.
+ImageSet set_of_shards(size_t shards, const std::string& binarize = "none") {
   std::vector<torch::Tensor> parts;
   for (size_t s = 0; s < shards; ++s)
     parts.push_back(torch::full({6, 1, 2, 2}, static_cast<int64_t>(s), kUInt8));
-  ImageSet set;
-  set.pixels = ImageRows(parts);
-  set.labels = torch::zeros({set.count(), 0}, kInt64);
-  return set;
+  Pack pack;
+  pack.images = ImageRows(parts);
+  pack.labels = torch::zeros({pack.count(), 0}, kInt32);
+  pack.split = torch::zeros({pack.count()}, kUInt8);
+  DataOptions options;
+  options.binarize = binarize;
+  return select_images(pack, {Split::train}, options, true, torch::kCPU);
 }
 
 TEST(ImageRows, APassOverFewShardsHasTheOrderOfOneFile) {
@@ -102,6 +101,10 @@ TEST(ImageRows, APassOverManyShardsTouchesFewAtATime) {
     EXPECT_TRUE(torch::equal(batches.indices(step), again.indices(step)));
     EXPECT_FALSE(torch::equal(batches.indices(step), other.indices(step)));
   }
+  const ImageSet copied = set_of_shards(static_cast<size_t>(shards), "fixed");
+  ASSERT_EQ(copied.pixels.shards(), 1u);
+  EXPECT_TRUE(torch::equal(Batches(copied, Key(1), images / 3).indices(0), epoch[0]))
+      << "the order is the same where the pixels are in one tensor, as on a GPU";
   const torch::Tensor all = torch::cat(epoch);
   EXPECT_TRUE(torch::equal(std::get<0>(all.sort()), torch::arange(images))) << "each image once";
   EXPECT_FALSE(torch::equal(batches.indices(3), epoch[0])) << "another order in the next epoch";

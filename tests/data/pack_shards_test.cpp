@@ -8,6 +8,7 @@
 
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
+#include "facet/data/batches.h"
 #include "facet/data/image_file.h"
 #include "facet/data/image_slices.h"
 #include "facet/data/import.h"
@@ -198,6 +199,43 @@ TEST(PackShardsOfAFolder, AreTheSamePackAsOneFile) {
   ASSERT_EQ(several.table.cells.size(), one.table.cells.size());
   for (size_t c = 0; c < one.table.cells.size(); ++c)
     EXPECT_EQ(texts(several.table.cells[c]), texts(one.table.cells[c]));
+}
+
+/// Bytes of this process by a line of /proc/self/status: "RssAnon:" is its own memory, "RssFile:"
+/// what is mapped from files.
+int64_t memory_now(const std::string& line) {
+  std::ifstream status("/proc/self/status");
+  int64_t kilobytes = 0;
+  for (std::string word; status >> word;)
+    if (word == line) status >> kilobytes;
+  return kilobytes * 1024;
+}
+
+TEST(PackShardsMemory, ImagesAreNeitherCopiedNorKept) {
+  constexpr int64_t shards = 4, images = 5000, bytes = images * 64 * 64, all = shards * bytes;
+  const TemporaryFolder folder;
+  write_shards(
+      folder / "p.safetensors", shards * images, images,
+      [&](int64_t begin, int64_t count) {
+        Pack pack;
+        pack.images = torch::full({count, 1, 64, 64}, begin / images, kUInt8);
+        pack.labels = torch::empty({count, 0}, kInt32);
+        pack.split = torch::zeros({count}, kUInt8);
+        return pack;
+      },
+      [](int64_t) { return true; });
+  const int64_t own = memory_now("RssAnon:"), mapped = memory_now("RssFile:");
+  const Pack pack = read_pack(folder / "p-*.safetensors");
+  fingerprint(pack);
+  const ImageSet set = select_images(pack, {Split::train}, {}, true, torch::kCPU);
+  int64_t sum = 0;
+  set.pixels.for_each_slice(
+      1000, [&](const torch::Tensor& pixels) { sum += pixels.sum().item<int64_t>(); });
+  EXPECT_EQ(sum, (0 + 1 + 2 + 3) * bytes) << "all were read";
+  EXPECT_LT(memory_now("RssFile:") - mapped, all / 4) << "pages are given back";
+  Batches batches(set, Key(1), 100);
+  for (int64_t step = 0; step < shards * images / 100; ++step) batches.pixels(step);
+  EXPECT_LT(memory_now("RssAnon:") - own, all / 4) << "batches are copies, the images are not";
 }
 
 }  // namespace
