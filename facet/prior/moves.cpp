@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "facet/core/torch.h"
 #include "facet/prior/evidence.h"
+#include "facet/prior/halves.h"
 
 namespace facet {
 
@@ -14,10 +16,6 @@ namespace {
 
 /// Nats that a move has to gain over all images: less is within the error of the sums.
 constexpr double least_gain = 0.1;
-constexpr int power_iterations = 5;
-constexpr int local_updates = 5;
-/// Images per component that halves are searched with. Their gain counts all images.
-constexpr int64_t search_images = 40;
 /// A component with fewer images is empty: a split may use it.
 constexpr double fewest_images = 1.0;
 /// More than the weights gain from a merge of two components of any data set.
@@ -167,115 +165,32 @@ int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& da
   return merged;
 }
 
-/// Every component as two, which share its responsibilities; `gain` is without the weights, [K].
-struct Halves {
-  FactorPosterior first, second;
-  torch::Tensor gain;
-};
-
-/// For every component, the direction in which its images vary most in units of its standard
-/// deviation, as a step in z of one standard deviation along it, [K, D]: power iteration.
-torch::Tensor widest_directions(const Key& key, const FactorPosterior& posterior,
-                                const FactorData& data) {
-  const NormalGamma mean = posterior.mean();
-  const torch::Tensor precision = (mean.a / mean.b).sqrt();  // [K, D]
-  const auto unit = [](const torch::Tensor& v) {
-    return v / v.norm(2, 1, /*keepdim=*/true).clamp_min(1e-300);
-  };
-  torch::Tensor direction = unit(standard_normal(key, mean.m.sizes(), mean.m.options()));
-  torch::Tensor spread;
-  for (int i = 0; i < power_iterations; ++i) {
-    const torch::Tensor scaled = precision * direction;
-    const torch::Tensor offset = (scaled * mean.m).sum(1);  // [K]
-    torch::Tensor next = torch::zeros_like(direction);
-    torch::Tensor squares = torch::zeros_like(posterior.counts), counts = squares.clone();
-    for_slices(data, posterior.counts.size(0), [&](const FactorData& part) {
-      const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
-      const torch::Tensor along = part.block.mean.matmul(scaled.t()) - offset;  // [n, K]
-      const torch::Tensor weighted = gamma * along;
-      next += weighted.t().matmul(part.block.mean) - weighted.sum(0).unsqueeze(1) * mean.m;
-      squares += (weighted * along).sum(0);
-      counts += gamma.sum(0);
-    });
-    spread = (squares / counts.clamp_min(1e-12)).sqrt();
-    direction = unit(precision * next);
-  }
-  return spread.unsqueeze(1) * direction / precision;
-}
-
-Halves halves_of(const Key& key, const FactorPosterior& posterior, const FactorData& data,
-                 const FactorHyperprior& hyperprior) {
-  const FactorData some = data.random_part(search_images * posterior.counts.size(0));
-  const torch::Tensor step = widest_directions(key, posterior, some);
-  NormalGamma mean = posterior.mean();
-  const auto at = [&](const torch::Tensor& m) {
-    return FactorPosterior::from_mean({m, mean.s, mean.a, mean.b}, posterior.counts);
-  };
-  Halves halves{at(mean.m + step), at(mean.m - step), {}};
-  torch::Tensor entropy;
-  for (int i = 1; i <= local_updates; ++i) {
-    const FactorData& images = i < local_updates ? some : data;
-    const auto zero_sums = [&] {
-      return FactorStatistics{torch::zeros_like(posterior.counts), torch::zeros_like(mean.m),
-                              torch::zeros_like(mean.m)};
-    };
-    FactorStatistics first = zero_sums(), second = zero_sums();
-    entropy = torch::zeros_like(posterior.counts);
-    const NormalGamma one = halves.first.mean(), other = halves.second.mean();
-    const torch::Tensor weights =
-        torch::digamma(halves.first.counts) - torch::digamma(halves.second.counts);
-    for_slices(images, posterior.counts.size(0), [&](const FactorData& part) {
-      const torch::Tensor gamma = e_step(part.block, posterior, part.labels);
-      const torch::Tensor share = torch::sigmoid(expected_log_normal(part.block, one) -
-                                                 expected_log_normal(part.block, other) + weights);
-      const torch::Tensor rest = 1.0 - share;
-      entropy -= (gamma * (torch::xlogy(share, share) + torch::xlogy(rest, rest))).sum(0);
-      const auto add = [&](FactorStatistics& sums, const torch::Tensor& responsibilities) {
-        const FactorStatistics own = statistics(part.block, responsibilities);
-        sums.counts += own.counts;
-        sums.first += own.first;
-        sums.second += own.second;
-      };
-      add(first, gamma * share);
-      add(second, gamma * rest);
-    });
-    halves.first = conjugate_posterior(first, images.scale, hyperprior);
-    halves.second = conjugate_posterior(second, images.scale, hyperprior);
-  }
-  halves.gain = log_normalisers(halves.first) + log_normalisers(halves.second) -
-                log_normalisers(posterior) - empty_log_normaliser(hyperprior, mean.m.size(1)) +
-                data.scale * entropy;
-  return halves;
-}
-
 int64_t split(const Key& key, FactorPosterior& posterior, Weights& weights, const FactorData& data,
               const FactorHyperprior& hyperprior) {
-  const int64_t components = posterior.counts.size(0);
-  std::vector<int64_t> room;
-  for (int64_t k = 0; k < components; ++k)
+  std::vector<int64_t> room, parents;
+  for (int64_t k = 0; k < posterior.counts.size(0); ++k) {
     if (weights.images(k) < fewest_images) room.push_back(k);
-  if (room.empty()) return 0;
-  const Halves halves = halves_of(key, posterior, data, hyperprior);
+    if (weights.images(k) >= 2.0 * fewest_images) parents.push_back(k);
+  }
+  if (room.empty() || parents.empty()) return 0;
+  const Halves halves = best_halves(key, posterior, parents, data, hyperprior);
   const std::vector<double> gain = to_doubles(halves.gain), first = to_doubles(halves.first.counts),
                             second = to_doubles(halves.second.counts);
-  std::vector<Candidate> candidates;
-  for (int64_t k = 0; k < components; ++k)
-    if (weights.images(k) >= 2.0 * fewest_images)
-      candidates.push_back({k, 0, gain[static_cast<size_t>(k)]});
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& a, const auto& b) { return a.gain > b.gain; });
-  int64_t done = 0;
-  for (const Candidate& candidate : candidates) {
-    if (done == static_cast<int64_t>(room.size())) break;
-    const int64_t k = candidate.one, free = room[static_cast<size_t>(done)];
-    const double one = first[static_cast<size_t>(k)], other = second[static_cast<size_t>(k)];
-    if (candidate.gain + weights.gain(k, one, free, other) < least_gain) continue;
-    weights.change(k, one, free, other);
-    set_row(posterior, k, halves.first, k);
-    set_row(posterior, free, halves.second, k);
+  std::vector<size_t> order(halves.parents.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return gain[a] > gain[b]; });
+  size_t done = 0;
+  for (const size_t i : order) {
+    if (done == room.size()) break;
+    const int64_t parent = halves.parents[i], free = room[done];
+    if (gain[i] + weights.gain(parent, first[i], free, second[i]) < least_gain) continue;
+    weights.change(parent, first[i], free, second[i]);
+    set_row(posterior, parent, halves.first, static_cast<int64_t>(i));
+    set_row(posterior, free, halves.second, static_cast<int64_t>(i));
     ++done;
   }
-  return done;
+  return static_cast<int64_t>(done);
 }
 
 }  // namespace

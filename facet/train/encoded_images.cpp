@@ -18,7 +18,7 @@ EncodedImages::EncodedImages(const Vae& model, const ImageSet& images, const tor
 const std::vector<BlockEncoding>& EncodedImages::blocks() {
   if (!blocks_.empty()) return blocks_;
   torch::NoGradGuard no_gradient;
-  constexpr int64_t slice_size = 500;
+  const int64_t slice_size = model_.device().is_cpu() ? 500 : 4000;
   const torch::Tensor chosen = permutation(key_, images_.count()).narrow(0, 0, count_);
   std::vector<torch::Tensor> means, variances;
   for (const torch::Tensor& slice : chosen.split(model_.images_at_once(slice_size))) {
