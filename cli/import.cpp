@@ -105,6 +105,7 @@ void run_interruptible(
 
 struct IdxArguments {
   std::string images[3], labels[3], all, table, name = "label";
+  int64_t valid_last = 0;
   OutputArguments output;
   TableOptions options;
 };
@@ -120,6 +121,7 @@ void run_idx(const IdxArguments& arguments) {
     if (!arguments.images[s].empty())
       parts.push_back({static_cast<Split>(s), arguments.images[s], arguments.labels[s]});
   }
+  if (arguments.valid_last > 0) parts.front().valid = arguments.valid_last;
   const bool by_table = !arguments.all.empty() || !arguments.table.empty();
   if (by_table ? !parts.empty() || arguments.all.empty() || arguments.table.empty() : parts.empty())
     throw Error({.doing = "importing idx files",
@@ -136,11 +138,18 @@ void run_idx(const IdxArguments& arguments) {
 void add_idx(const Command& import) {
   auto arguments = std::make_shared<IdxArguments>();
   const Command command = import.command("idx", "MNIST's idx files, plain or .gz");
+  std::vector<Option> files;
   for (size_t s = 0; s < 3; ++s) {
-    command.option("--" + split_names[s], arguments->images[s],
-                   "Images of the " + split_names[s] + " split");
+    files.push_back(command.option("--" + split_names[s], arguments->images[s],
+                                   "Images of the " + split_names[s] + " split"));
     command.option("--" + split_names[s] + "-labels", arguments->labels[s], "Their labels, if any");
   }
+  command
+      .option("--valid-last", arguments->valid_last,
+              "So many of the last images of --train are the valid split")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max())
+      .needs(files[0])
+      .excludes(files[1]);
   command.option("--images", arguments->all, "One file of all images, described by --table");
   const Option table = command.option("--table", arguments->table,
                                       "CSV (.gz) with one row for each image of --images");

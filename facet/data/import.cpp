@@ -66,7 +66,15 @@ Pack import_idx(const std::vector<IdxPart>& parts, const std::string& name) {
                    .expected = fmt::format("{}x{}, as in '{}'", images.front().size(3),
                                            images.front().size(2), parts.front().images.string())});
     labels.push_back(read_idx_labels(part.labels, last.size(0)));
+    if (part.valid >= last.size(0))
+      throw Error({.doing = "importing idx images",
+                   .object = part.images.string(),
+                   .found = fmt::format("{} images", last.size(0)),
+                   .expected = fmt::format("more than the {} for the valid split", part.valid)});
     splits.push_back(torch::full({last.size(0)}, static_cast<int64_t>(part.split), kUInt8));
+    splits.back()
+        .narrow(0, last.size(0) - part.valid, part.valid)
+        .fill_(static_cast<int64_t>(Split::valid));
   }
   Pack pack;
   pack.images = torch::cat(images);

@@ -23,6 +23,7 @@ struct IdxPart {
   Split split = Split::train;
   std::filesystem::path images;
   std::filesystem::path labels;  ///< empty: no labels
+  int64_t valid = 0;             ///< so many of the last images are the valid split instead
 };
 
 /// Which columns of a table are properties, and how images are divided into splits.

@@ -55,6 +55,16 @@ TEST_F(ImportIdx, LabelsOfAPartWithoutLabelsAreUnknown) {
   EXPECT_TRUE(bare.properties.empty());
 }
 
+TEST_F(ImportIdx, TheLastImagesOfAPartCanBeTheValidSplit) {
+  const IdxPart part{Split::train, idx("a", {3, 1, 2}, "abcdef"), {}, 1};
+  EXPECT_EQ(numbers(import_idx({part}, "").split), (std::vector<int64_t>{0, 0, 1}));
+  IdxPart all = part;
+  all.valid = 3;
+  EXPECT_EQ(message_of([&] { import_idx({all}, ""); }),
+            "importing idx images '" + part.images.string() +
+                "': found 3 images, expected more than the 3 for the valid split");
+}
+
 TEST_F(ImportIdx, BinaryFilesAreScaledToBlackAndWhite) {
   const Pack pack =
       import_idx({{Split::train, idx("a", {1, 2, 2}, std::string("\x00\x01\x01\x00", 4)), {}}}, "");
