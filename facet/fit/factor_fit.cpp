@@ -150,7 +150,7 @@ void FactorFit::batch_steps(int64_t iteration) {
 Moves FactorFit::move(int64_t iteration) {
   if (!options_.merge_and_split || !free()) return {};
   const Key key = key_.fold("moves").fold(static_cast<uint64_t>(iteration));
-  return merge_and_split(key, posterior_, data_, hyperprior_);
+  return merge_and_split(move_goal(options_.move_goal), key, posterior_, data_, hyperprior_);
 }
 
 }  // namespace facet

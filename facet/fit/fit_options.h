@@ -20,6 +20,7 @@ struct FitOptions {
   bool standardise = true;
   bool learn_hyperprior = true;
   bool merge_and_split = true;
+  std::string move_goal = "evidence";
   int64_t moves_every = 10;
   int64_t kmeans_iterations = 20;
   int64_t kmeans_vectors = 20000;

@@ -64,8 +64,8 @@ class MixturePrior : public PriorStrategy {
         exact_update(posterior, data[i], hyperprior);
         if (free && refit.learn_hyperprior) learn_hyperprior(hyperprior, posterior);
         if (free && refit.merge_and_split)
-          merge_and_split(key.fold(i).fold(static_cast<uint64_t>(pass)), posterior, data[i],
-                          hyperprior);
+          merge_and_split(refit.move_goal, key.fold(i).fold(static_cast<uint64_t>(pass)), posterior,
+                          data[i], hyperprior);
       }
     }
   }

@@ -16,6 +16,7 @@
 #include "facet/model/posterior_optimizer.h"
 #include "facet/prior/exact_fit.h"
 #include "facet/prior/factorial_mixture.h"
+#include "facet/prior/move_goal.h"
 
 namespace facet {
 
@@ -35,6 +36,7 @@ struct Refit {
   int64_t passes = 1;             ///< exact updates
   bool learn_hyperprior = false;  ///< after every update
   bool merge_and_split = false;   ///< between the updates
+  MoveGoal move_goal = MoveGoal::evidence;
   bool supervised = false;        ///< whether the label loss has weight
 };
 

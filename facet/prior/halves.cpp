@@ -1,7 +1,6 @@
 #include "facet/prior/halves.h"
 
 #include "facet/core/torch.h"
-#include "facet/prior/evidence.h"
 
 namespace facet {
 
@@ -23,8 +22,8 @@ class Parents {
   const NormalGamma& mean() const { return mean_; }
   const torch::Tensor& index() const { return index_; }
   torch::Tensor counts() const { return posterior_.counts.index_select(0, index_); }
-  torch::Tensor log_normalisers() const {
-    return facet::log_normalisers(posterior_).index_select(0, index_);
+  torch::Tensor worth(MoveGoal goal, const FactorHyperprior& hyperprior) const {
+    return component_worth(goal, posterior_.components, hyperprior).index_select(0, index_);
   }
   /// Calls `work(block, gamma)` with the data in slices; gamma is [n, H].
   template <typename Work>
@@ -73,10 +72,11 @@ torch::Tensor widest_directions(const Key& key, const Parents& parents, const Fa
   return spread.unsqueeze(1) * direction / precision;
 }
 
-/// One update of the halves, with the responsibilities of their parents fixed, and what the bound
+/// One update of the halves, with the responsibilities of their parents fixed, and what the goal
 /// gains by them, [H].
-torch::Tensor update(FactorPosterior& first, FactorPosterior& second, const Parents& parents,
-                     const FactorData& data, const FactorHyperprior& hyperprior) {
+torch::Tensor update(MoveGoal goal, FactorPosterior& first, FactorPosterior& second,
+                     const Parents& parents, const FactorData& data,
+                     const FactorHyperprior& hyperprior) {
   const NormalGamma one = first.mean(), other = second.mean();
   const torch::Tensor weights = torch::digamma(first.counts) - torch::digamma(second.counts);
   const auto zero_sums = [&] {
@@ -101,8 +101,9 @@ torch::Tensor update(FactorPosterior& first, FactorPosterior& second, const Pare
   });
   first = conjugate_posterior(first_sums, data.scale, hyperprior);
   second = conjugate_posterior(second_sums, data.scale, hyperprior);
-  return log_normalisers(first) + log_normalisers(second) - parents.log_normalisers() -
-         empty_log_normaliser(hyperprior, one.m.size(1)) + data.scale * entropy;
+  return component_worth(goal, first.components, hyperprior) +
+         component_worth(goal, second.components, hyperprior) - parents.worth(goal, hyperprior) +
+         data.scale * entropy;
 }
 
 FactorPosterior rows_of(const FactorPosterior& posterior, const torch::Tensor& index) {
@@ -115,7 +116,7 @@ FactorPosterior rows_of(const FactorPosterior& posterior, const torch::Tensor& i
 
 }  // namespace
 
-Halves best_halves(const Key& key, const FactorPosterior& posterior,
+Halves best_halves(MoveGoal goal, const Key& key, const FactorPosterior& posterior,
                    const std::vector<int64_t>& list, const FactorData& data,
                    const FactorHyperprior& hyperprior) {
   const Parents all(posterior, list);
@@ -125,14 +126,14 @@ Halves best_halves(const Key& key, const FactorPosterior& posterior,
   FactorPosterior first = FactorPosterior::from_mean({m + step, s, a, b}, all.counts());
   FactorPosterior second = FactorPosterior::from_mean({m - step, s, a, b}, all.counts());
   torch::Tensor gain;
-  for (int i = 0; i < local_updates; ++i) gain = update(first, second, all, some, hyperprior);
+  for (int i = 0; i < local_updates; ++i) gain = update(goal, first, second, all, some, hyperprior);
 
   const torch::Tensor promising = gain.gt(0.0).nonzero().squeeze(1);
   Halves halves{to_integers(all.index().index_select(0, promising)), rows_of(first, promising),
                 rows_of(second, promising), gain.index_select(0, promising)};
   if (!halves.parents.empty())
-    halves.gain = update(halves.first, halves.second, Parents(posterior, halves.parents), data,
-                         hyperprior);
+    halves.gain = update(goal, halves.first, halves.second, Parents(posterior, halves.parents),
+                         data, hyperprior);
   return halves;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "facet/core/random.h"
-#include "facet/prior/exact_fit.h"
+#include "facet/prior/move_goal.h"
 
 namespace facet {
 
@@ -14,13 +14,13 @@ namespace facet {
 struct Halves {
   std::vector<int64_t> parents;  ///< H of them
   FactorPosterior first, second;
-  /// What the bound gains by each, without the weights, [H].
+  /// What the goal gains by each, without the weights, [H].
   torch::Tensor gain;
 };
 
 /// Halves of the parents that gain something. They are searched with some images, and what looks
 /// promising there is weighed with all.
-Halves best_halves(const Key& key, const FactorPosterior& posterior,
+Halves best_halves(MoveGoal goal, const Key& key, const FactorPosterior& posterior,
                    const std::vector<int64_t>& parents, const FactorData& data,
                    const FactorHyperprior& hyperprior);
 

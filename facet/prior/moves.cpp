@@ -24,17 +24,18 @@ constexpr double most_weights_gain = 1e3;
 /// The pseudo-counts as a list, for weighing moves one after another.
 class Weights {
  public:
-  Weights(const FactorPosterior& posterior, const FactorHyperprior& hyperprior)
-      : counts_(to_doubles(posterior.counts)),
-        concentration_(hyperprior.concentration),
+  Weights(MoveGoal goal, const FactorPosterior& posterior, const FactorHyperprior& hyperprior)
+      : goal_(goal),
+        hyperprior_(hyperprior.to(torch::kCPU)),
+        counts_(to_doubles(posterior.counts)),
         empty_(hyperprior.count.item<double>()),
-        evidence_(weights_evidence(counts_, concentration_)) {}
+        worth_(weights_worth(goal, counts_, hyperprior_)) {}
 
   double empty() const { return empty_; }
   double images(int64_t component) const { return at(component) - empty_; }
-  /// What the evidence gains if two components get these pseudo-counts.
+  /// What the goal gains if two components get these pseudo-counts.
   double gain(int64_t one, double one_count, int64_t other, double other_count) const {
-    return changed(one, one_count, other, other_count).evidence_ - evidence_;
+    return changed(one, one_count, other, other_count).worth_ - worth_;
   }
   void change(int64_t one, double one_count, int64_t other, double other_count) {
     *this = changed(one, one_count, other, other_count);
@@ -46,13 +47,14 @@ class Weights {
     Weights result = *this;
     result.counts_[static_cast<size_t>(one)] = one_count;
     result.counts_[static_cast<size_t>(other)] = other_count;
-    result.evidence_ = weights_evidence(result.counts_, concentration_);
+    result.worth_ = weights_worth(goal_, result.counts_, hyperprior_);
     return result;
   }
 
+  MoveGoal goal_;
+  FactorHyperprior hyperprior_;
   std::vector<double> counts_;
-  torch::Tensor concentration_;
-  double empty_, evidence_;
+  double empty_, worth_;
 };
 
 /// A possible move of two components, and its gain without that of the weights.
@@ -66,16 +68,16 @@ void set_row(FactorPosterior& posterior, int64_t to, const FactorPosterior& sour
   for (size_t i = 0; i < target.size(); ++i) target[i].second[to].copy_(origin[i].second[from]);
 }
 
-/// The best partner of every living component, by the log-normalisers alone.
-std::vector<Candidate> merge_candidates(const FactorPosterior& posterior, const Weights& weights,
+/// The best partner of every living component, by the worth of components alone.
+std::vector<Candidate> merge_candidates(MoveGoal goal, const FactorPosterior& posterior,
+                                        const Weights& weights,
                                         const FactorHyperprior& hyperprior) {
   const int64_t components = posterior.counts.size(0);
   const int64_t dimensions = posterior.components.alpha.size(1);
   const NaturalNormalGamma &all = posterior.components,
                            base = empty_component(posterior, hyperprior).components;
-  const torch::Tensor own = log_normalisers(posterior);
+  const torch::Tensor own = component_worth(goal, all, hyperprior);
   const torch::Tensor dead = (posterior.counts - hyperprior.count).lt(fewest_images);
-  const double nothing = empty_log_normaliser(hyperprior, dimensions);
   std::vector<double> gains, partners;
   const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 22) / (components * dimensions));
   for (int64_t begin = 0; begin < components; begin += rows) {
@@ -85,10 +87,11 @@ std::vector<Candidate> merge_candidates(const FactorPosterior& posterior, const 
       return numbers.narrow(0, begin, count).unsqueeze(1) + (numbers - of_hyperprior);
     };
     torch::Tensor gain =
-        log_normaliser({sum(all.log_alpha, base.log_alpha), sum(all.alpha, base.alpha),
-                        sum(all.alpha_mu, base.alpha_mu), sum(all.alpha_mu2, base.alpha_mu2)})
-            .sum(2) +
-        nothing - own.narrow(0, begin, count).unsqueeze(1) - own;
+        component_worth(goal,
+                        {sum(all.log_alpha, base.log_alpha), sum(all.alpha, base.alpha),
+                         sum(all.alpha_mu, base.alpha_mu), sum(all.alpha_mu2, base.alpha_mu2)},
+                        hyperprior) -
+        own.narrow(0, begin, count).unsqueeze(1) - own;
     gain.masked_fill_(dead, -std::numeric_limits<double>::infinity());
     gain.narrow(1, begin, count).diagonal().fill_(-std::numeric_limits<double>::infinity());
     const auto [best, partner] = gain.max(1);
@@ -142,11 +145,11 @@ std::vector<double> entropy_changes(const FactorPosterior& posterior, const Fact
   return to_doubles(data.scale * change);
 }
 
-int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& data,
+int64_t merge(MoveGoal goal, FactorPosterior& posterior, Weights& weights, const FactorData& data,
               const FactorHyperprior& hyperprior) {
   const int64_t components = posterior.counts.size(0);
   std::vector<Candidate> pairs =
-      disjoint(merge_candidates(posterior, weights, hyperprior), components);
+      disjoint(merge_candidates(goal, posterior, weights, hyperprior), components);
   // The entropy can only fall, and the weights gain a few nats at most.
   std::erase_if(pairs, [](const Candidate& pair) { return pair.gain < -most_weights_gain; });
   if (pairs.empty()) return 0;
@@ -165,15 +168,15 @@ int64_t merge(FactorPosterior& posterior, Weights& weights, const FactorData& da
   return merged;
 }
 
-int64_t split(const Key& key, FactorPosterior& posterior, Weights& weights, const FactorData& data,
-              const FactorHyperprior& hyperprior) {
+int64_t split(MoveGoal goal, const Key& key, FactorPosterior& posterior, Weights& weights,
+              const FactorData& data, const FactorHyperprior& hyperprior) {
   std::vector<int64_t> room, parents;
   for (int64_t k = 0; k < posterior.counts.size(0); ++k) {
     if (weights.images(k) < fewest_images) room.push_back(k);
     if (weights.images(k) >= 2.0 * fewest_images) parents.push_back(k);
   }
   if (room.empty() || parents.empty()) return 0;
-  const Halves halves = best_halves(key, posterior, parents, data, hyperprior);
+  const Halves halves = best_halves(goal, key, posterior, parents, data, hyperprior);
   const std::vector<double> gain = to_doubles(halves.gain), first = to_doubles(halves.first.counts),
                             second = to_doubles(halves.second.counts);
   std::vector<size_t> order(halves.parents.size());
@@ -195,25 +198,26 @@ int64_t split(const Key& key, FactorPosterior& posterior, Weights& weights, cons
 
 }  // namespace
 
-Moves merge_and_split(const Key& key, FactorPosterior& posterior, const FactorData& data,
-                      const FactorHyperprior& hyperprior) {
+Moves merge_and_split(MoveGoal goal, const Key& key, FactorPosterior& posterior,
+                      const FactorData& data, const FactorHyperprior& hyperprior) {
   torch::NoGradGuard no_gradient;
   if (posterior.counts.size(0) < 2) return {};
   FactorPosterior changed = copy_of(posterior);
   const auto update = [&] {
     if (changed.concentration.defined()) sort_components(changed);
     exact_update(changed, data, hyperprior);
-    return Weights(changed, hyperprior);
+    return Weights(goal, changed, hyperprior);
   };
-  Weights weights(changed, hyperprior);
+  Weights weights(goal, changed, hyperprior);
   Moves moves;
-  moves.merged = merge(changed, weights, data, hyperprior);
+  moves.merged = merge(goal, changed, weights, data, hyperprior);
   if (moves.merged > 0) weights = update();
-  moves.split = split(key, changed, weights, data, hyperprior);
+  moves.split = split(goal, key, changed, weights, data, hyperprior);
   if (moves.split > 0) update();
   if (moves.merged + moves.split == 0) return {};
   // The moves were weighed one by one, with the responsibilities of all others fixed.
-  if (factor_bound(changed, data, hyperprior) < factor_bound(posterior, data, hyperprior))
+  if (factor_worth(goal, changed, data, hyperprior) <
+      factor_worth(goal, posterior, data, hyperprior))
     return {};
   posterior.assign(changed);
   return moves;

@@ -83,7 +83,12 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
   visitor.option("merge_and_split", merge_and_split,
                  "With those updates, in the first three quarters of the phase and after its end: "
-                 "components of free factors merge and split where this raises the bound.");
+                 "components of free factors merge and split where this raises the goal.");
+  visitor.option("move_goal", move_goal,
+                 "What merges and splits raise: 'evidence', the bound of all training images, with "
+                 "what the components' parameters cost; 'held_out', the bound that images left out "
+                 "would have, which keeps more components.",
+                 one_of({"evidence", "held_out"}));
 }
 
 void TrainOptions::visit(OptionVisitor& visitor) {

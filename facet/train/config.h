@@ -55,6 +55,7 @@ struct JointOptions {
   double balance = 0.5;
   int64_t refit_every = 5000;
   bool merge_and_split = true;
+  std::string move_goal = "evidence";
 
   void visit(OptionVisitor& visitor);
 };

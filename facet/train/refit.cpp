@@ -13,6 +13,7 @@ bool refit(Vae& model, EncodedImages& encoded, const TrainingLabels& labels,
   PriorStrategy& prior = model.strategy();
   if (!prior.bayesian()) return false;
   const Key key = run_key.fold(phase_name(Phase::joint)).fold(static_cast<uint64_t>(step));
+  refit.move_goal = move_goal(joint.move_goal);
   refit.supervised = joint.label_weight.at(step, joint.steps) > 0 && labels.any_known();
   encoded.renew(key.fold("encodings"));
   prior.refit(model, encoded.data(), refit, key.fold("moves"));

@@ -6,6 +6,7 @@
 #include "facet/core/torch.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/moves.h"
+#include "facet/prior/student_t.h"
 #include "tests/close.h"
 
 namespace facet {
@@ -73,7 +74,7 @@ TEST(MergeAndSplit, FindsTheNumberOfClustersFromBelowAndFromAbove) {
     double previous = -1e300;
     for (uint64_t round = 0; round < 8; ++round) {
       exact_update(posterior, data, hyperprior);
-      merge_and_split(Key(7).fold(round), posterior, data, hyperprior);
+      merge_and_split(MoveGoal::evidence, Key(7).fold(round), posterior, data, hyperprior);
       const double now = factor_bound(posterior, data, hyperprior);
       EXPECT_GE(now, previous - 1e-8) << "round " << round;
       previous = now;
@@ -86,12 +87,58 @@ TEST(MergeAndSplit, FindsTheNumberOfClustersFromBelowAndFromAbove) {
 TEST(MergeAndSplit, LeavesOneGaussianAlone) {
   const FactorData data = clustered(Key(8), 1, 500, 6);
   const FactorHyperprior hyperprior(Hyperprior{}, 6);
-  FactorialMixture mixture({{"digit", 8, 6}}, Hyperprior{});
-  FactorPosterior& posterior = mixture.posteriors[0];
-  posterior.counts[0] = 500.0;
-  for (int i = 0; i < 3; ++i) exact_update(posterior, data, hyperprior);
-  const Moves moves = merge_and_split(Key(9), posterior, data, hyperprior);
-  EXPECT_EQ(moves.split, 0);
+  for (const MoveGoal goal : {MoveGoal::evidence, MoveGoal::held_out}) {
+    FactorialMixture mixture({{"digit", 8, 6}}, Hyperprior{});
+    FactorPosterior& posterior = mixture.posteriors[0];
+    posterior.counts[0] = 500.0;
+    for (int i = 0; i < 3; ++i) exact_update(posterior, data, hyperprior);
+    EXPECT_EQ(merge_and_split(goal, Key(9), posterior, data, hyperprior).split, 0);
+  }
+}
+
+TEST(MoveGoal, OfImagesLeftOutIsTheSumOfTheirPredictiveDensities) {
+  const FactorData data = clustered(Key(13), 1, 60, 3);
+  const FactorHyperprior hyperprior({.s0 = 2.0, .a0 = 1.5, .b0 = 0.7}, 3);
+  const BlockEncoding points{data.block.mean};  // without a variance
+  const auto fitted = [&](const torch::Tensor& gamma) {
+    return conjugate_posterior(statistics(points, gamma), 1.0, hyperprior);
+  };
+  double left_out = 0;
+  for (int64_t n = 0; n < 60; ++n) {
+    torch::Tensor others = torch::ones({60, 1}, kFloat64);
+    others[n] = 0.0;
+    left_out +=
+        student_t_log_density(points.mean.narrow(0, n, 1), fitted(others).mean()).item<double>();
+  }
+  const FactorPosterior all = fitted(torch::ones({60, 1}, kFloat64));
+  const double worth =
+      component_worth(MoveGoal::held_out, all.components, hyperprior).item<double>();
+  const double in_sample = student_t_log_density(points.mean, all.mean()).sum().item<double>();
+  EXPECT_NEAR(worth, left_out, 0.1 * (in_sample - left_out));
+}
+
+TEST(MoveGoal, IsWhatMergedComponentsChange) {
+  const FactorData data = clustered(Key(14), 4, 400, 3);
+  const FactorHyperprior hyperprior(Hyperprior{}, 3);
+  FactorPosterior posterior = initial_posterior(Key(15), data.block, 6, 400, 20, hyperprior);
+  for (int i = 0; i < 50; ++i) exact_update(posterior, data, hyperprior);
+  for (const MoveGoal goal : {MoveGoal::evidence, MoveGoal::held_out}) {
+    // At the optimum of both responsibilities and components, the sum of the parts is the whole.
+    const torch::Tensor gamma = e_step(data.block, posterior, {});
+    const double parts =
+        component_worth(goal, posterior.components, hyperprior).sum().item<double>() +
+        weights_worth(goal, to_doubles(posterior.counts), hyperprior) -
+        torch::xlogy(gamma, gamma).sum().item<double>();
+    const double whole = factor_worth(goal, posterior, data, hyperprior);
+    FactorPosterior other = initial_posterior(Key(16), data.block, 6, 400, 1, hyperprior);
+    for (int i = 0; i < 50; ++i) exact_update(other, data, hyperprior);
+    const torch::Tensor other_gamma = e_step(data.block, other, {});
+    const double other_parts =
+        component_worth(goal, other.components, hyperprior).sum().item<double>() +
+        weights_worth(goal, to_doubles(other.counts), hyperprior) -
+        torch::xlogy(other_gamma, other_gamma).sum().item<double>();
+    EXPECT_NEAR(parts - other_parts, whole - factor_worth(goal, other, data, hyperprior), 1e-4);
+  }
 }
 
 TEST(MergeAndSplit, SortsStickBreakingComponents) {
@@ -103,7 +150,8 @@ TEST(MergeAndSplit, SortsStickBreakingComponents) {
   for (uint64_t round = 0; round < 6; ++round) {
     sort_components(posterior);
     exact_update(posterior, data, mixture.hyperpriors[0]);
-    merge_and_split(Key(12).fold(round), posterior, data, mixture.hyperpriors[0]);
+    merge_and_split(MoveGoal::evidence, Key(12).fold(round), posterior, data,
+                    mixture.hyperpriors[0]);
     const double now = factor_bound(posterior, data, mixture.hyperpriors[0]);
     EXPECT_GE(now, previous - 1e-8) << "round " << round;
     previous = now;
