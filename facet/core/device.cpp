@@ -21,4 +21,8 @@ c10::Device choose_device(const std::string& text) {
   return available ? gpu : torch::Device(torch::kCPU);
 }
 
+void prepare_for_threads(const c10::Device& device) {
+  if (device.is_cuda()) torch::linalg_inv(torch::eye(1, device));
+}
+
 }  // namespace facet

@@ -13,4 +13,8 @@ namespace facet {
 /// without a GPU.
 c10::Device choose_device(const std::string& text);
 
+/// Call it before several threads compute on one device. LibTorch loads its linear algebra for GPUs
+/// at the first use, and fails if two threads do so at once.
+void prepare_for_threads(const c10::Device& device);
+
 }  // namespace facet

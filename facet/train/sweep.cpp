@@ -7,6 +7,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "facet/core/device.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
 #include "facet/cuda/cuda_graph.h"
@@ -108,6 +109,7 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
       callbacks.ended(index, outcomes[index]);
     }
   };
+  prepare_for_threads(options.device);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < std::min(options.jobs, plan.runs.size()); ++i)
     threads.emplace_back([&] {
