@@ -24,6 +24,7 @@ void add_grid_command(const Command& program);
 void add_import_command(const Command& program);
 void add_index_command(const Command& program);
 void add_info_command(const Command& program);
+void add_check_command(const Command& program);
 void add_init_command(const Command& program);
 void add_label_command(const Command& program);
 void add_manual_command(const Command& program);

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   facet::add_sweep_command(commands.under("Training"));
   facet::add_eval_command(commands.under("Training"));
   facet::add_info_command(commands.under("Training"));
+  facet::add_check_command(commands.under("Training"));
   facet::add_report_command(commands.under("Training"));
   facet::add_serve_command(commands.under("Training"));
   facet::add_sample_command(commands.under("Pictures"));

@@ -10,9 +10,11 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "facet/core/checksum.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "facet/core/safetensors_header.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -36,6 +38,7 @@ constexpr TypeName type_names[] = {
 constexpr uint64_t largest_header = 100'000'000;
 /// A header needs three levels. The limit bounds the recursion when an entry is printed.
 constexpr int deepest_nesting = 16;
+constexpr size_t most_small_bytes = size_t{64} << 20;
 constexpr uint64_t most_elements = std::numeric_limits<int64_t>::max();
 
 struct Source {
@@ -137,28 +140,65 @@ const torch::Tensor& TensorFile::get(const std::string& name, torch::ScalarType 
   return tensor;
 }
 
-TensorFile read_safetensors(const std::filesystem::path& path, const std::string& doing) {
-  const Source source{doing, path.string()};
-  const auto file = std::make_shared<MappedFile>(path, doing);
-  if (file->size() < 8) source.fail(fmt::format("{} bytes", file->size()), "a header");
+namespace {
+
+/// The header, and the number of its bytes with its length.
+std::pair<Json, uint64_t> read_header(const MappedFile& mapped, const Source& source) {
+  if (mapped.size() < 8) source.fail(fmt::format("{} bytes", mapped.size()), "a header");
   uint64_t header_size = 0;
-  std::memcpy(&header_size, file->data(), 8);
-  if (header_size > file->size() - 8 || header_size > largest_header)
-    source.fail(fmt::format("a header of {} bytes in a file of {}", header_size, file->size()),
+  std::memcpy(&header_size, mapped.data(), 8);
+  if (header_size > mapped.size() - 8 || header_size > largest_header)
+    source.fail(fmt::format("a header of {} bytes in a file of {}", header_size, mapped.size()),
                 "a header inside the file");
 
-  const char* text = reinterpret_cast<const char*>(file->data()) + 8;
+  const char* text = reinterpret_cast<const char*>(mapped.data()) + 8;
   const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
     if (depth > deepest_nesting) source.fail("a header nested too deep", "tensors by name");
     return true;
   };
-  const Json header =
-      Json::parse(text, text + header_size, check_depth, /*allow_exceptions=*/false);
+  Json header = Json::parse(text, text + header_size, check_depth, /*allow_exceptions=*/false);
   if (!header.is_object()) source.fail("a header that is not a JSON object", "one");
+  return {header, 8 + header_size};
+}
+
+void require_checksum(const std::string& what, const std::string& found,
+                      const std::string& expected, const Source& source) {
+  if (found != expected)
+    source.fail(fmt::format("{} with checksum {}", what, found), "checksum " + expected);
+}
+
+const std::string& stored_checksum(const std::map<std::string, std::string>& checksums,
+                                   const std::string& name, const Source& source) {
+  const auto found = checksums.find(name);
+  if (found == checksums.end()) source.fail("no checksum of '" + name + "'", "one");
+  return found->second;
+}
+
+void verify_tensors(const std::map<std::string, torch::Tensor>& tensors,
+                    const std::map<std::string, std::string>& checksums, Verify verify,
+                    const Source& source) {
+  for (const auto& [name, tensor] : tensors) {
+    if (verify == Verify::small && tensor.nbytes() > most_small_bytes) continue;
+    require_checksum("tensor '" + name + "'", checksum_of(tensor.data_ptr(), tensor.nbytes()),
+                     stored_checksum(checksums, name, source), source);
+  }
+}
+
+}  // namespace
+
+TensorFile read_safetensors(const std::filesystem::path& path, const std::string& doing,
+                            Verify verify) {
+  const Source source{doing, path.string()};
+  const auto file = std::make_shared<MappedFile>(path, doing);
+  auto [header, begin_of_tensors] = read_header(*file, source);
+  const std::map<std::string, std::string> checksums = take_checksums(header);
+  if (!checksums.empty())
+    require_checksum("a header", header_checksum(header), stored_checksum(checksums, "", source),
+                     source);
 
   TensorFile result;
-  const std::byte* bytes = file->data() + 8 + header_size;
-  const uint64_t size = file->size() - 8 - header_size;
+  const std::byte* bytes = file->data() + begin_of_tensors;
+  const uint64_t size = file->size() - begin_of_tensors;
   std::vector<std::pair<uint64_t, uint64_t>> ranges;  // begin and end of every tensor's bytes
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
@@ -183,7 +223,18 @@ TensorFile read_safetensors(const std::filesystem::path& path, const std::string
   }
   if (used != size)
     source.fail(fmt::format("{} bytes of tensors", size), fmt::format("{} by the header", used));
+  if (!checksums.empty()) verify_tensors(result.tensors, checksums, verify, source);
   return result;
+}
+
+bool has_checksums(const std::filesystem::path& path, const std::string& doing) {
+  Json header = read_header(MappedFile(path, doing), {doing, path.string()}).first;
+  return !take_checksums(header).empty();
+}
+
+TensorEntry entry_of(const std::string& name, const torch::Tensor& tensor) {
+  return {name, type_name(tensor.scalar_type()), tensor.sizes().vec(), tensor.nbytes(),
+          checksum_of(tensor.data_ptr(), tensor.nbytes())};
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
@@ -194,10 +245,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
 }
 
 void write_safetensors(AtomicFile& output, const TensorFile& file, const std::string& doing) {
-  Json header = Json::object();
-  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  std::vector<TensorEntry> entries;
   std::vector<torch::Tensor> plain;
-  uint64_t offset = 0;
   // The widest types first, so that every tensor starts on its natural boundary.
   std::vector<std::pair<std::string, torch::Tensor>> ordered(file.tensors.begin(),
                                                              file.tensors.end());
@@ -213,13 +262,9 @@ void write_safetensors(AtomicFile& output, const TensorFile& file, const std::st
                                         c10::toString(tensor.scalar_type())),
                    .expected = "a type that safetensors files can hold"});
     plain.push_back(tensor.detach().to(torch::kCPU).contiguous());
-    const uint64_t size = plain.back().nbytes();
-    header[name] = {{"dtype", type_name(tensor.scalar_type())},
-                    {"shape", tensor.sizes().vec()},
-                    {"data_offsets", {offset, offset + size}}};
-    offset += size;
+    entries.push_back(entry_of(name, plain.back()));
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = safetensors_header(file.metadata, entries);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t header_size = text.size();
 

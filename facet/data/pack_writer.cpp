@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include <nlohmann/json.hpp>
-
+#include "facet/core/safetensors.h"
+#include "facet/core/safetensors_header.h"
 #include "facet/core/torch.h"
 #include "facet/data/pack_shards.h"
 #include "facet/data/pack_texts.h"
@@ -13,32 +13,9 @@ namespace facet {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kWriting = "writing a pack";
 
-struct TensorEntry {
-  const char* name;
-  const char* type;
-  std::vector<int64_t> shape;
-  uint64_t bytes;
-};
-
 uint64_t aligned(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
-
-/// The JSON header of tensors that follow each other.
-std::string header_text(const std::map<std::string, std::string>& metadata,
-                        const std::vector<TensorEntry>& entries) {
-  Json header = {{"__metadata__", metadata}};
-  uint64_t offset = 0;
-  for (const TensorEntry& entry : entries) {
-    header[entry.name] = {{"dtype", entry.type},
-                          {"shape", entry.shape},
-                          {"data_offsets", {offset, offset + entry.bytes}}};
-    offset += entry.bytes;
-  }
-  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 const std::filesystem::path& checked(const std::filesystem::path& path) {
   require_writable(path, kWriting);
@@ -54,8 +31,9 @@ void PackWriter::begin(const Pack& description) {
   std::vector<TensorEntry> entries;
   for (const char* name :
        {"images", "split", "files", "files.ends", "table.ends", "labels", "table"})
-    entries.push_back({name, "U8", {largest, largest, largest, largest}, largest});
-  start_ = 8 + aligned(header_text(pack_metadata(description), entries).size());
+    entries.push_back(
+        {name, "U8", {largest, largest, largest, largest}, largest, Checksum().text()});
+  start_ = 8 + aligned(safetensors_header(pack_metadata(description), entries).size());
 }
 
 void PackWriter::add(const Image& image) {
@@ -68,6 +46,7 @@ void PackWriter::add(const Image& image) {
   const Image stored = image.channels == shape_.channels ? Image{} : with_channels(image, 3);
   const std::vector<uint8_t>& values = stored.pixels.empty() ? image.pixels : stored.pixels;
   file_.write_at(position(count_), values.data(), values.size());
+  checksum_.add(values.data(), values.size());
   ++count_;
 }
 
@@ -82,6 +61,11 @@ void PackWriter::become_colour() {
     file_.write_at(start_ + static_cast<uint64_t>(n) * planes.size(), planes.data(), planes.size());
   }
   shape_.channels = 3;
+  checksum_ = Checksum();
+  for (int64_t n = 0; n < count_; ++n) {
+    const std::vector<uint8_t> values = pixels(n);
+    checksum_.add(values.data(), values.size());
+  }
 }
 
 std::vector<uint8_t> PackWriter::pixels(int64_t image) {
@@ -102,20 +86,21 @@ void PackWriter::write_rest(const Pack& pack) {
   auto [cells, cell_ends] = joined_texts(pack.table.cells);
   // The bytes of names are padded so that the numbers behind them start on their natural boundary.
   const uint64_t before = static_cast<uint64_t>(count_) * (image_size() + 1);
-  const uint64_t name_bytes = aligned(before + names.nbytes()) - before;
-  std::vector<TensorEntry> entries = {
-      {"images",
-       "U8",
-       {count_, shape_.channels, shape_.height, shape_.width},
-       static_cast<uint64_t>(count_) * image_size()},
-      {"split", "U8", {count_}, split.nbytes()},
-      {"files", "U8", {static_cast<int64_t>(name_bytes)}, name_bytes},
-      {"files.ends", "I64", {1, count_}, name_ends.nbytes()}};
-  if (columns > 0) entries.push_back({"table.ends", "I64", {columns, count_}, cell_ends.nbytes()});
-  entries.push_back({"labels", "I32", labels.sizes().vec(), labels.nbytes()});
-  if (columns > 0) entries.push_back({"table", "U8", {cells.numel()}, cells.nbytes()});
+  names = torch::constant_pad_nd(
+      names, {0, static_cast<int64_t>(aligned(before + names.nbytes()) - before - names.nbytes())});
+  std::vector<std::pair<std::string, torch::Tensor>> tensors = {
+      {"split", split}, {"files", names}, {"files.ends", name_ends}};
+  if (columns > 0) tensors.emplace_back("table.ends", cell_ends);
+  tensors.emplace_back("labels", labels);
+  if (columns > 0) tensors.emplace_back("table", cells);
 
-  std::string text = header_text(pack_metadata(pack), entries);
+  std::vector<TensorEntry> entries = {{"images",
+                                       "U8",
+                                       {count_, shape_.channels, shape_.height, shape_.width},
+                                       static_cast<uint64_t>(count_) * image_size(),
+                                       checksum_.text()}};
+  for (const auto& [name, tensor] : tensors) entries.push_back(entry_of(name, tensor));
+  std::string text = safetensors_header(pack_metadata(pack), entries);
   assert(text.size() + 8 <= start_);
   text.resize(start_ - 8, ' ');
   const uint64_t header_size = text.size();
@@ -123,18 +108,10 @@ void PackWriter::write_rest(const Pack& pack) {
   file_.write_at(sizeof header_size, text.data(), text.size());
 
   uint64_t at = position(count_);
-  const auto put = [&](const void* data, uint64_t bytes) {
-    file_.write_at(at, data, bytes);
-    at += bytes;
-  };
-  put(split.data_ptr(), split.nbytes());
-  put(names.data_ptr(), names.nbytes());
-  constexpr std::array<char, 8> padding{};
-  put(padding.data(), name_bytes - names.nbytes());
-  put(name_ends.data_ptr(), name_ends.nbytes());
-  if (columns > 0) put(cell_ends.data_ptr(), cell_ends.nbytes());
-  put(labels.data_ptr(), labels.nbytes());
-  if (columns > 0) put(cells.data_ptr(), cells.nbytes());
+  for (const auto& [name, tensor] : tensors) {
+    file_.write_at(at, tensor.data_ptr(), tensor.nbytes());
+    at += tensor.nbytes();
+  }
 }
 
 PackSetWriter::PackSetWriter(std::filesystem::path output, int64_t shard_size)

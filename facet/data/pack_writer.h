@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "facet/core/checksum.h"
 #include "facet/core/file.h"
 #include "facet/data/image.h"
 #include "facet/data/pack.h"
@@ -51,6 +52,7 @@ class PackWriter {
   size_t plane_ = 0;    ///< pixels per channel
   uint64_t start_ = 0;  ///< where the tensors begin
   int64_t count_ = 0;
+  Checksum checksum_;  ///< of the images
 };
 
 class PackSetWriter {

@@ -103,7 +103,8 @@ TEST_F(Safetensors, WrittenBytesAreThoseOfTheFormat) {
   ASSERT_LE(8 + header_size, bytes.size());
   EXPECT_EQ(header_size % 8, 0u) << "tensors start aligned";
   const auto header = nlohmann::json::parse(bytes.substr(8, header_size));
-  EXPECT_EQ(header["__metadata__"], (nlohmann::json{{"format", "test"}}));
+  EXPECT_EQ(header["__metadata__"].size(), 2u) << "and the checksums";
+  EXPECT_EQ(header["__metadata__"]["format"], "test");
   EXPECT_EQ(header["numbers"]["dtype"], "F32");
   EXPECT_EQ(header["numbers"]["shape"], (std::vector<int>{2, 1}));
   EXPECT_EQ(header["numbers"]["data_offsets"], (std::vector<int>{0, 8}));
