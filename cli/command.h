@@ -29,6 +29,7 @@ void add_label_command(const Command& program);
 void add_manual_command(const Command& program);
 void add_predict_command(const Command& program);
 void add_reconstruct_command(const Command& program);
+void add_refine_command(const Command& program);
 void add_report_command(const Command& program);
 void add_sample_command(const Command& program);
 void add_search_command(const Command& program);

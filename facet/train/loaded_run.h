@@ -11,6 +11,7 @@
 namespace facet {
 
 struct Pack;
+struct Refinement;
 class Vae;
 
 struct LoadedRun {
@@ -22,6 +23,10 @@ struct LoadedRun {
 /// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on a
 /// device ("auto", "cpu" or "cuda").
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
+
+/// The refiner of the run, on the model's device, to be followed in so many steps. Throws an Error
+/// if the run has none, or one that belongs to another model.
+Refinement load_refinement(const LoadedRun& run, int64_t steps);
 
 /// Throws an Error that names `object` if the images of a pack do not have the model's shape.
 void require_shape(const Pack& pack, const Vae& model, const std::string& object);
