@@ -11,6 +11,7 @@
 
 #include "facet/core/random.h"
 #include "facet/core/tensor.h"
+#include "facet/model/refine_request.h"
 #include "facet/model/vae.h"
 #include "facet/nets/unet.h"
 
@@ -56,7 +57,6 @@ torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
 torch::Tensor follow_flow(const Refiner& refiner, torch::Tensor x, const torch::Tensor& means,
                           double start, int64_t steps);
 
-inline constexpr int64_t kDefaultRefineSteps = 8, kMostRefineSteps = 100;
 /// The time from which a photograph is refined: so much of it is kept.
 inline constexpr double kPhotographStart = 0.5;
 

@@ -247,7 +247,7 @@ torch::Tensor Unet::forward(const Block& block, const torch::Tensor& x, const to
 
 torch::Tensor Unet::time_embedding(const torch::Tensor& times) const {
   const torch::Tensor exponents =
-      torch::linspace(1, 0, time_frequencies, times.options().dtype(kFloat32));
+      torch::linspace(1.0, 0.0, time_frequencies, times.options().dtype(kFloat32));
   const torch::Tensor angles = times.unsqueeze(1) * torch::pow(fastest_frequency, exponents);
   const torch::Tensor features = torch::cat({torch::sin(angles), torch::cos(angles)}, 1);
   return torch::silu(linear_layer(torch::silu(linear_layer(features, time1_)), time2_));

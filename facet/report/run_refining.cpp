@@ -49,7 +49,11 @@ bool refine_run(const RefineRequest& request, const RefineEvents& events) {
   const RefineConfig config = refine_config_of(request, folder);
   const LoadedRun run = load_run(request.run, request.device);
   const Pack pack = load_data(run.config.data);
-  if (run.model->device().is_cuda()) torch::globalContext().setBenchmarkCuDNN(true);
+  if (run.model->device().is_cuda()) {
+    // Shapes never change, and the frozen model needs no more than TF32.
+    torch::globalContext().setBenchmarkCuDNN(true);
+    torch::globalContext().setAllowTF32CuDNN(true);
+  }
   RefineCallbacks callbacks{events.report,
                             [&](const std::shared_ptr<Refiner>& refiner) {
                               write_png(folder.refiner_samples(),

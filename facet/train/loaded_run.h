@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "facet/model/refine_request.h"
 #include "facet/train/config.h"
 #include "facet/train/run_folder.h"
 
@@ -24,9 +25,9 @@ struct LoadedRun {
 /// device ("auto", "cpu" or "cuda").
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
 
-/// The refiner of the run, on the model's device, to be followed in so many steps. Throws an Error
-/// if the run has none, or one that belongs to another model.
-Refinement load_refinement(const LoadedRun& run, int64_t steps);
+/// The refiner of the run, on the model's device, if the pictures are to be refined; else none.
+/// Throws an Error if the run has none, or one that belongs to another model.
+Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice);
 
 /// Throws an Error that names `object` if the images of a pack do not have the model's shape.
 void require_shape(const Pack& pack, const Vae& model, const std::string& object);
