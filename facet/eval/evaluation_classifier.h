@@ -41,6 +41,7 @@ class EvaluationClassifier {
   torch::Tensor classify_natural(const ImageRows& pixels);
 
   int64_t training_labels() const { return training_labels_; }
+  const Encoder& network() const { return network_; }
 
  private:
   /// Scores of the values of every property, [B, values] each.

@@ -41,7 +41,10 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
           to_unit_range(photographs.narrow(0, begin, count).to(means.device()));
       x = mix_noise(images, x, torch::full({count}, start, x.options()));
     }
-    x = follow_flow(*refinement.refiner, x, means, start, refinement.steps);
+    const Velocity velocity = [&](const torch::Tensor& images, double time) {
+      return refinement.refiner->velocity(images, means, torch::full({count}, time, x.options()));
+    };
+    x = follow_flow(velocity, x, start, refinement.steps);
     parts.push_back(from_unit_range(x).to(torch::kCPU));
   }
   return torch::cat(parts);
@@ -93,13 +96,9 @@ torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
   return torch::lerp(noise, images, times.view({-1, 1, 1, 1}));
 }
 
-torch::Tensor follow_flow(const Refiner& refiner, torch::Tensor x, const torch::Tensor& means,
-                          double start, int64_t steps) {
+torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double start, int64_t steps) {
   torch::NoGradGuard no_gradient;
   const double step = (1.0 - start) / static_cast<double>(steps);
-  const auto velocity = [&](const torch::Tensor& images, double time) {
-    return refiner.velocity(images, means, torch::full({x.size(0)}, time, x.options()));
-  };
   for (int64_t n = 0; n < steps; ++n) {
     const double time = start + step * static_cast<double>(n);
     torch::Tensor direction = velocity(x, time);

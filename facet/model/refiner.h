@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,10 +53,11 @@ torch::Tensor unit_means(const Vae& model, const torch::Tensor& z);
 torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
                         const torch::Tensor& times);
 
+/// dx/dt at images x and a time.
+using Velocity = std::function<torch::Tensor(const torch::Tensor& x, double time)>;
 /// Follows dx/dt = v from x at time `start` to t = 1 in `steps` steps of Heun's method; the last is
 /// one of Euler's, because v is not trained at t = 1.
-torch::Tensor follow_flow(const Refiner& refiner, torch::Tensor x, const torch::Tensor& means,
-                          double start, int64_t steps);
+torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double start, int64_t steps);
 
 /// The time from which a photograph is refined: so much of it is kept.
 inline constexpr double kPhotographStart = 0.5;

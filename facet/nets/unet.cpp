@@ -255,7 +255,9 @@ torch::Tensor Unet::time_embedding(const torch::Tensor& times) const {
 
 torch::Tensor Unet::forward(const torch::Tensor& images, const torch::Tensor& times) const {
   const torch::Tensor time = time_embedding(times).to(images.scalar_type());
-  torch::Tensor x = convolution(images.contiguous(torch::MemoryFormat::ChannelsLast), input_);
+  // On the CPU group norm is ten times slower on channels-last images.
+  torch::Tensor x = convolution(
+      images.is_cuda() ? images.contiguous(torch::MemoryFormat::ChannelsLast) : images, input_);
   std::vector<torch::Tensor> seen = {x};
   for (const Level& level : levels_) {
     for (const Block& block : level.down) seen.push_back(x = forward(block, x, time));

@@ -23,6 +23,9 @@ struct RunFolder {
   std::filesystem::path samples() const { return path / "samples.png"; }
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
+  /// What `facet eval --fidelity` adds to a run.
+  std::filesystem::path features() const { return path / "features.safetensors"; }
+  std::filesystem::path fidelity() const { return path / "fidelity.json"; }
   /// What `facet refine` adds to a run.
   std::filesystem::path refiner() const { return path / "refiner.safetensors"; }
   std::filesystem::path refiner_state() const { return path / "refiner-state.safetensors"; }

@@ -25,6 +25,9 @@ TEST(Help, EveryCommandNamesItsOptions) {
        {"train", "sweep", "eval", "sample", "export", "import", "info", "bench", "--help",
         "--version"}},
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
+      {{"refine"},
+       {"run", "--config", "--set", "--network", "--steps", "--batch-size", "--seed", "--resume",
+        "--overwrite", "--describe-options", "--device"}},
       {{"sweep"},
        {"config", "--vary", "--out", "--set", "--jobs", "--resume", "--join", "--shard",
         "--device"}},
@@ -82,6 +85,14 @@ TEST(Documentation, ConfigPageIsWhatTheProgramDescribes) {
   if (!fs::exists(page))
     FAIL() << "there is no " << page << ": make it with 'facet train --describe-options'";
   EXPECT_EQ(read_text(page, "test"), result.out);
+}
+
+TEST(Documentation, RefineConfigPageIsWhatTheProgramDescribes) {
+  const ProgramResult result = run_facet({"refine", "--describe-options"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(contains(result.out, "`network.multipliers`")) << result.out;
+  EXPECT_EQ(read_text(fs::path(FACET_SOURCE_FOLDER) / "docs" / "refine-config.md", "test"),
+            result.out);
 }
 
 /// One finished run that tests look at and do not change.
