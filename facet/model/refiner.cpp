@@ -13,20 +13,28 @@ constexpr int64_t refined_at_once = 128;  // images
 
 /// The noise of pictures begin, begin + 1, ..., float32 [count, C, H, W]. Drawn on the CPU for each
 /// picture, so that it is the same on every device.
-torch::Tensor picture_noise(const NoiseNumbers& noise, int64_t begin, int64_t count,
+torch::Tensor picture_noise(const PictureNoise& noise, int64_t begin, int64_t count,
                             const ImageShape& shape) {
   std::vector<torch::Tensor> all;
   for (int64_t n = begin; n < begin + count; ++n)
-    all.push_back(standard_normal(noise.key.fold("refine").fold(static_cast<uint64_t>(
-                                      noise.numbers.at(static_cast<size_t>(n)))),
+    all.push_back(standard_normal(noise.keys.at(static_cast<size_t>(n)),
                                   {shape.channels, shape.height, shape.width}, kFloat32));
   return torch::stack(all);
+}
+
+/// Keys by number.
+template <typename Number>
+PictureNoise numbered_noise(const Key& key, int64_t count, const Number& number) {
+  PictureNoise noise;
+  for (int64_t n = 0; n < count; ++n)
+    noise.keys.push_back(key.fold("refine").fold(static_cast<uint64_t>(number(n))));
+  return noise;
 }
 
 /// `photographs` may be undefined.
 torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photographs,
                                const torch::Tensor& z, const Refinement& refinement,
-                               const NoiseNumbers& noise) {
+                               const PictureNoise& noise) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
   const int64_t size = model.images_at_once(refined_at_once);
@@ -108,26 +116,30 @@ torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double star
   return x;
 }
 
-NoiseNumbers NoiseNumbers::each(const Key& key, int64_t count) { return by_row(key, count, 1); }
-
-NoiseNumbers NoiseNumbers::shared(const Key& key, int64_t count) {
-  return {key, std::vector<int64_t>(static_cast<size_t>(count), 0)};
+PictureNoise PictureNoise::each(const Key& key, int64_t count) {
+  return numbered_noise(key, count, [](int64_t n) { return n; });
 }
 
-NoiseNumbers NoiseNumbers::by_row(const Key& key, int64_t count, int64_t repeats) {
-  NoiseNumbers noise{key, {}};
-  for (int64_t n = 0; n < count; ++n) noise.numbers.push_back(n / repeats);
-  return noise;
+PictureNoise PictureNoise::shared(const Key& key, int64_t count) {
+  return numbered_noise(key, count, [](int64_t) { return 0; });
+}
+
+PictureNoise PictureNoise::by_row(const Key& key, int64_t count, int64_t repeats) {
+  return numbered_noise(key, count, [&](int64_t n) { return n / repeats; });
+}
+
+PictureNoise PictureNoise::cycling(const Key& key, int64_t count, int64_t period) {
+  return numbered_noise(key, count, [&](int64_t n) { return n % period; });
 }
 
 torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
-                              const Refinement& refinement, const NoiseNumbers& noise) {
+                              const Refinement& refinement, const PictureNoise& noise) {
   return refinement ? refine_in_slices(model, {}, z, refinement, noise) : decode_means(model, z);
 }
 
 torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,
                                  const torch::Tensor& z, const Refinement& refinement,
-                                 const NoiseNumbers& noise) {
+                                 const PictureNoise& noise) {
   return refinement ? refine_in_slices(model, photographs, z, refinement, noise)
                     : decode_means(model, z);
 }

@@ -70,30 +70,31 @@ struct Refinement {
   explicit operator bool() const { return refiner != nullptr; }
 };
 
-/// Which noise each of a list of pictures starts from: pictures with the same number share it, and
+/// The noise that each of a list of pictures starts from. Pictures with the same key share it, and
 /// then differ only in what their latent vectors say.
-struct NoiseNumbers {
-  Key key;
-  std::vector<int64_t> numbers;
+struct PictureNoise {
+  std::vector<Key> keys;
 
-  /// 0, 1, ..., count - 1.
-  static NoiseNumbers each(const Key& key, int64_t count);
-  /// 0 for all.
-  static NoiseNumbers shared(const Key& key, int64_t count);
-  /// `repeats` times 0, then 1, and so on: `count` pictures in rows that share their noise.
-  static NoiseNumbers by_row(const Key& key, int64_t count, int64_t repeats);
+  /// Its own for each.
+  static PictureNoise each(const Key& key, int64_t count);
+  /// One for all.
+  static PictureNoise shared(const Key& key, int64_t count);
+  /// One for every `repeats` pictures in turn: rows that share their noise.
+  static PictureNoise by_row(const Key& key, int64_t count, int64_t repeats);
+  /// The same `period` of them again and again.
+  static PictureNoise cycling(const Key& key, int64_t count, int64_t period);
 };
 
 /// Pictures for z [B, Z], U8 [B, C, H, W] on the CPU: the means of p(x|z), refined if there is a
 /// refiner. A picture is the same whichever others are made with it.
 torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
-                              const Refinement& refinement, const NoiseNumbers& noise);
+                              const Refinement& refinement, const PictureNoise& noise);
 /// The same for z that was found from photographs, U8 [B, C, H, W], and perhaps changed: the flow
 /// starts from the photograph with half noise, so that what the latent vector does not describe
 /// stays.
 torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,
                                  const torch::Tensor& z, const Refinement& refinement,
-                                 const NoiseNumbers& noise);
+                                 const PictureNoise& noise);
 
 void write_refiner(const std::filesystem::path& path, const Refiner& refiner);
 /// Throws an Error if it belongs to another model than this one. On the model's device.

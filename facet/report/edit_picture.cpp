@@ -57,7 +57,7 @@ Image draw_changes(const Vae& model, const torch::Tensor& pixels,
        change_notes(model.prior, likely_components(model.prior, encoding), changes, names))
     notes.push_back(note);
   // An image and what it becomes share their noise.
-  const NoiseNumbers noise = NoiseNumbers::each(Key(request.seed).fold("edit"), pixels.size(0));
+  const PictureNoise noise = PictureNoise::each(Key(request.seed).fold("edit"), pixels.size(0));
   return draw_rows(
       model,
       torch::stack({pixels, decode_pictures_of(model, pixels, encoding.mean, refinement, noise),
@@ -76,8 +76,8 @@ Image draw_paths(const Vae& model, const torch::Tensor& pixels,
   const int64_t count = pixels.size(0) - 1, steps = request.steps;
   const torch::Tensor path =
       interpolate(model.prior, z.narrow(0, 0, count), z.narrow(0, count, 1), steps, factors);
-  const NoiseNumbers noise =
-      NoiseNumbers::by_row(Key(request.seed).fold("edit"), count * steps, steps);
+  const PictureNoise noise =
+      PictureNoise::by_row(Key(request.seed).fold("edit"), count * steps, steps);
   const torch::Tensor decoded =
       decode_pictures(model, path.flatten(0, 1), refinement, noise).unflatten(0, {count, steps});
   const torch::Tensor target = pixels.narrow(0, count, 1).expand_as(pixels.narrow(0, 0, count));

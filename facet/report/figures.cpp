@@ -235,7 +235,7 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
     layout.title = fixed_label(model.prior, options.fixed, options.groups);
   return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
                                         : decode_pictures(model, z, options.refinement,
-                                                          NoiseNumbers::each(key, options.count))),
+                                                          PictureNoise::each(key, options.count))),
           layout};
 }
 
@@ -261,8 +261,7 @@ Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis&
   for (size_t row = 0; row < rows.components.size(); ++row) {
     const torch::Tensor z = cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
                                          columns, average, key, groups);
-    NoiseNumbers noise = NoiseNumbers::each(key, z.size(0));
-    for (int64_t& number : noise.numbers) number %= average;
+    const PictureNoise noise = PictureNoise::cycling(key, z.size(0), average);
     const torch::Tensor pixels = decode_pictures(model, z, refinement, noise);
     for (const torch::Tensor& cell : pixels.split(average))
       cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
@@ -285,7 +284,7 @@ Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& r
     const torch::Tensor z = cell_latents(prior, fixed, rows, columns, 1, block_key, groups);
     figure.cells.push_back(
         draw_grid(to_images(decode_pictures(model, z, refinement,
-                                            NoiseNumbers::shared(block_key, z.size(0)))),
+                                            PictureNoise::shared(block_key, z.size(0)))),
                   axis_layout(model, rows, columns, groups)));
     const torch::Tensor drawn =
         sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0), groups)
@@ -318,7 +317,7 @@ Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t
   layout.columns = static_cast<int64_t>(combinations.size());
   layout.scale = magnification(model.shape(), layout.column_labels);
   layout.title = combination_title(prior, fixed, groups);
-  const NoiseNumbers noise = NoiseNumbers::by_row(key, draws * layout.columns, layout.columns);
+  const PictureNoise noise = PictureNoise::by_row(key, draws * layout.columns, layout.columns);
   return {to_images(decode_pictures(model, torch::cat(z), refinement, noise)), layout};
 }
 
@@ -370,7 +369,7 @@ Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
   figure.layout.column_labels = labels;
   if (refinement) {
     for (Image& cell : to_images(
-             decode_pictures_of(model, pixels, z, refinement, NoiseNumbers::each(key, z.size(0)))))
+             decode_pictures_of(model, pixels, z, refinement, PictureNoise::each(key, z.size(0)))))
       figure.cells.push_back(std::move(cell));
     figure.layout.row_labels.emplace_back("refined");
   }

@@ -36,7 +36,7 @@ ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t 
     return real.pixels.select(order.narrow(0, begin, count).to(real.pixels.device()));
   };
   const torch::Tensor z = sample_latents(key.fold("samples"), model.prior, count).z;
-  const NoiseNumbers noise = NoiseNumbers::each(key, count);
+  const PictureNoise noise = PictureNoise::each(key, count);
   ImageGroups groups = {{"reference", half(0)},
                         {"other images", half(count)},
                         {"means of samples", decode_pictures(model, z, {}, noise)}};

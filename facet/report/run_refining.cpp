@@ -32,7 +32,7 @@ RefineConfig refine_config_of(const RefineRequest& request, const RunFolder& fol
 Image draw_refined_samples(const Vae& model, const std::shared_ptr<Refiner>& refiner) {
   const Key key = Key(1).fold("samples");
   const torch::Tensor z = sample_latents(key, model.prior, shown_refined).z;
-  const NoiseNumbers noise = NoiseNumbers::each(key, shown_refined);
+  const PictureNoise noise = PictureNoise::each(key, shown_refined);
   GridOptions layout;
   layout.columns = shown_refined;
   layout.row_labels = {"mean", "refined"};

@@ -77,6 +77,25 @@ TEST_F(Refined, EveryPictureCommandRefines) {
   }
 }
 
+TEST_F(Refined, TheReportNamesCommandsThatRefine) {
+  const ProgramResult result = facet({"report", "run", "--refined", "--refine-steps", "2"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(contains(read_text(*folder_ / "run/report.html", "test"),
+                       "facet sample run --refined --refine-steps 2 --out samples.png"));
+}
+
+TEST_F(Refined, FidelityComparesImagesMeansAndRefinedSamples) {
+  const ProgramResult result = facet({"eval", "run", "--split", "train", "--fidelity",
+                                      "--fidelity-samples", "60", "--fidelity-steps", "3",
+                                      "--refine-steps", "1"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  for (const char* part : {"other images", "means of samples", "refined, 1 steps", "Frechet"})
+    EXPECT_TRUE(contains(result.out, part)) << part << " in " << result.out;
+  for (const char* name : {"fidelity.json", "features.safetensors"})
+    EXPECT_TRUE(fs::exists(*folder_ / "run" / name)) << name;
+  expect_refused({"eval", "run", "--split", "test", "--fidelity"}, "at least 50 per half");
+}
+
 TEST_F(Refined, ResumeGoesOn) {
   const ProgramResult result = facet({"refine", "run", "--resume", "--steps", "5"});
   EXPECT_EQ(result.status, 0) << result.err;

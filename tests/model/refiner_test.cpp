@@ -89,22 +89,22 @@ TEST(Refiner, PicturesWithOneNumberShareTheirNoise) {
   const Refinement untrained{
       std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4)), 2};
   const torch::Tensor row =
-      decode_pictures(model, latents(4), untrained, NoiseNumbers::by_row(Key(7), 4, 2));
+      decode_pictures(model, latents(4), untrained, PictureNoise::by_row(Key(7), 4, 2));
   EXPECT_TRUE(row[0].equal(row[1]));
   EXPECT_TRUE(row[2].equal(row[3]));
   EXPECT_FALSE(row[0].equal(row[2]));
   const torch::Tensor shared =
-      decode_pictures(model, latents(3), untrained, NoiseNumbers::shared(Key(7), 3));
+      decode_pictures(model, latents(3), untrained, PictureNoise::shared(Key(7), 3));
   EXPECT_TRUE(shared[2].equal(row[0]));
   const torch::Tensor other_key =
-      decode_pictures(model, latents(1), untrained, NoiseNumbers::each(Key(8), 1));
+      decode_pictures(model, latents(1), untrained, PictureNoise::each(Key(8), 1));
   EXPECT_FALSE(other_key[0].equal(row[0]));
 }
 
 TEST(Refiner, APictureDependsOnItsMeanAndOnTheSteps) {
   const Vae model = refined_model();
   const auto refiner = random_refiner(model);
-  const NoiseNumbers noise = NoiseNumbers::shared(Key(7), 3);
+  const PictureNoise noise = PictureNoise::shared(Key(7), 3);
   const torch::Tensor pictures = decode_pictures(model, latents(3), {refiner, 4}, noise);
   EXPECT_FALSE(pictures[0].equal(pictures[1]));
   EXPECT_TRUE(pictures.equal(decode_pictures(model, latents(3), {refiner, 4}, noise)));
@@ -116,7 +116,7 @@ TEST(Refiner, PhotographsKeepHalfOfThemselves) {
   const Vae model = refined_model();
   const Refinement untrained{
       std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4)), 3};
-  const NoiseNumbers noise = NoiseNumbers::each(Key(7), 2);
+  const PictureNoise noise = PictureNoise::each(Key(7), 2);
   const torch::Tensor photographs = (uniform(Key(9), {2, 1, 9, 8}, kFloat32) * 255).to(kUInt8);
   const torch::Tensor result = decode_pictures_of(model, photographs, latents(2), untrained, noise);
   // With a velocity of zero it is the mixture that the flow starts from.
@@ -135,7 +135,7 @@ TEST(RefinerFile, RoundTripGivesTheSamePictures) {
   write_refiner(folder / "refiner", *refiner);
   const auto read = read_refiner(folder / "refiner", model);
   EXPECT_EQ(read->model(), fingerprint(model));
-  const NoiseNumbers noise = NoiseNumbers::each(Key(7), 2);
+  const PictureNoise noise = PictureNoise::each(Key(7), 2);
   EXPECT_TRUE(decode_pictures(model, latents(2), {read}, noise)
                   .equal(decode_pictures(model, latents(2), {refiner}, noise)));
 }

@@ -120,7 +120,7 @@ TEST_F(RefineTest, RefinedReconstructionsVaryAsImagesDoAndResembleTheirOwn) {
   EXPECT_LT(losses.back(), 0.4 * losses.front());
   const torch::Tensor images = portraits(200).images.slice(0, 60);
   const torch::Tensor z = encode_pixels(*run.model, images).mean;
-  const NoiseNumbers noise = NoiseNumbers::each(Key(1), 60);
+  const PictureNoise noise = PictureNoise::each(Key(1), 60);
   const torch::Tensor means = decode_pictures(*run.model, z, {}, noise);
   const torch::Tensor refined =
       decode_pictures(*run.model, z, load_refinement(run, {true, 8}), noise);
