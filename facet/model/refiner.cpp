@@ -31,6 +31,14 @@ PictureNoise numbered_noise(const Key& key, int64_t count, const Number& number)
   return noise;
 }
 
+/// Photographs, U8, with what the means of a changed latent vector differ by from those of their
+/// own: a switched property is already there where the flow starts.
+torch::Tensor changed_photographs(const Vae& model, const torch::Tensor& photographs,
+                                  const torch::Tensor& means) {
+  const torch::Tensor own = unit_means(model, encode_pixels(model, photographs).mean);
+  return (to_unit_range(photographs) + means - own).clamp(-1, 1);
+}
+
 /// `photographs` may be undefined.
 torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photographs,
                                const torch::Tensor& z, const Refinement& refinement,
@@ -46,7 +54,7 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
     if (photographs.defined()) {
       start = kPhotographStart;
       const torch::Tensor images =
-          to_unit_range(photographs.narrow(0, begin, count).to(means.device()));
+          changed_photographs(model, photographs.narrow(0, begin, count).to(means.device()), means);
       x = mix_noise(images, x, torch::full({count}, start, x.options()));
     }
     const Velocity velocity = [&](const torch::Tensor& images, double time) {

@@ -89,9 +89,9 @@ struct PictureNoise {
 /// refiner. A picture is the same whichever others are made with it.
 torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
                               const Refinement& refinement, const PictureNoise& noise);
-/// The same for z that was found from photographs, U8 [B, C, H, W], and perhaps changed: the flow
-/// starts from the photograph with half noise, so that what the latent vector does not describe
-/// stays.
+/// The same for z that was found from photographs, U8 [B, C, H, W], as the mean of q(z|x), and
+/// perhaps changed: the flow starts from the photograph, changed as its decoded mean has changed,
+/// with half noise, so that what the latent vector does not describe stays.
 torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,
                                  const torch::Tensor& z, const Refinement& refinement,
                                  const PictureNoise& noise);

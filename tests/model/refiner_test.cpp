@@ -118,14 +118,22 @@ TEST(Refiner, PhotographsKeepHalfOfThemselves) {
       std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4)), 3};
   const PictureNoise noise = PictureNoise::each(Key(7), 2);
   const torch::Tensor photographs = (uniform(Key(9), {2, 1, 9, 8}, kFloat32) * 255).to(kUInt8);
-  const torch::Tensor result = decode_pictures_of(model, photographs, latents(2), untrained, noise);
-  // With a velocity of zero it is the mixture that the flow starts from.
+  const torch::Tensor z = encode_pixels(model, photographs).mean;
+  // With a velocity of zero a picture is the mixture that the flow starts from.
   std::vector<torch::Tensor> draws;
   for (uint64_t n = 0; n < 2; ++n)
     draws.push_back(standard_normal(Key(7).fold("refine").fold(n), {1, 9, 8}, kFloat32));
-  const torch::Tensor expected =
-      from_unit_range(0.5 * to_unit_range(photographs) + 0.5 * torch::stack(draws));
-  EXPECT_TRUE(close(result, expected, 0, 1));  // rounding
+  const auto mixed = [&](const torch::Tensor& images) {
+    return from_unit_range(0.5 * images.clamp(-1, 1) + 0.5 * torch::stack(draws));
+  };
+  const torch::Tensor unit = to_unit_range(photographs);
+  EXPECT_TRUE(
+      close(decode_pictures_of(model, photographs, z, untrained, noise), mixed(unit), 0, 1));
+  // A photograph changes as its mean does.
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor change = unit_means(model, latents(2)) - unit_means(model, z);
+  EXPECT_TRUE(close(decode_pictures_of(model, photographs, latents(2), untrained, noise),
+                    mixed(unit + change), 0, 1));  // rounding
 }
 
 TEST(RefinerFile, RoundTripGivesTheSamePictures) {
