@@ -25,6 +25,7 @@ std::shared_ptr<Refiner> new_refiner(const RefineConfig& config, const Vae& mode
 
 RefineLearner::RefineLearner(const RefineConfig& config, const Config& run,
                              std::shared_ptr<Vae> model, const Pack& pack,
+                             const StepOptions& options,
                              const std::function<void(const std::string&)>& notice)
     : config_(config),
       key_(Key(static_cast<uint64_t>(config.seed)).fold("refiner")),
@@ -32,11 +33,11 @@ RefineLearner::RefineLearner(const RefineConfig& config, const Config& run,
       refiner_(new_refiner(config, *model_, key_)),
       adam_(refiner_->parameters(), config.adam),
       average_(adam_.parameters().clone()),
-      batches_(training_images(run, pack, model_->device(), false, notice), key_.fold("batches"),
-               config.batch_size),
+      batches_(training_images(run, pack, model_->device(), options.stream_images, notice),
+               key_.fold("batches"), config.batch_size),
       plans_(config.batch_size, 0, model_->device()),
       sums_(torch::zeros({2}, torch::TensorOptions().dtype(kFloat64).device(model_->device()))),
-      graphs_(model_->device()) {}
+      graphs_(model_->device(), options.capture) {}
 
 void RefineLearner::plan(int64_t step) {
   if (!planned_.empty() && planned_.front().step <= step && step <= planned_.back().step) return;

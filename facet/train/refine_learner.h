@@ -16,6 +16,7 @@
 #include "facet/train/config.h"
 #include "facet/train/finite_check.h"
 #include "facet/train/refine_config.h"
+#include "facet/train/step_options.h"
 #include "facet/train/step_plan.h"
 
 namespace facet {
@@ -26,7 +27,8 @@ class RefineLearner {
   /// trained with: the images are drawn as it says. `notice` gets a sentence for the user if they
   /// do not fit into the GPU's memory.
   RefineLearner(const RefineConfig& config, const Config& run, std::shared_ptr<Vae> model,
-                const Pack& pack, const std::function<void(const std::string&)>& notice);
+                const Pack& pack, const StepOptions& options,
+                const std::function<void(const std::string&)>& notice);
 
   /// Step `step`, counted from 0.
   void step(int64_t step);

@@ -25,12 +25,13 @@ const Pack& of_the_models_shape(const Pack& pack, const LoadedRun& run) {
 }  // namespace
 
 RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, const Pack& pack,
-                             bool resume, RefineCallbacks callbacks)
+                             bool resume, RefineCallbacks callbacks, const StepOptions& options)
     : config_(config),
       folder_(run.folder),
       callbacks_(std::move(callbacks)),
       device_(run.model->device()),
-      learner_(config, run.config, run.model, of_the_models_shape(pack, run), callbacks_.notice),
+      learner_(config, run.config, run.model, of_the_models_shape(pack, run), options,
+               callbacks_.notice),
       data_(fingerprint(pack)) {
   int64_t lines = 0;
   if (resume) lines = restore();

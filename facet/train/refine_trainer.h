@@ -26,7 +26,7 @@ class RefineTrainer {
   /// Starts a refiner of the run, in place of one that it may have, or, with `resume`, continues
   /// it. Throws an Error if the pack has images of another size than the model.
   RefineTrainer(const RefineConfig& config, const LoadedRun& run, const Pack& pack, bool resume,
-                RefineCallbacks callbacks);
+                RefineCallbacks callbacks, const StepOptions& options = {});
 
   /// Trains to the end; false if `stop` ended it early. Either way the run then has the state and
   /// the refiner.

@@ -85,9 +85,9 @@ TEST_F(Refined, TheReportNamesCommandsThatRefine) {
 }
 
 TEST_F(Refined, FidelityComparesImagesMeansAndRefinedSamples) {
-  const ProgramResult result = facet({"eval", "run", "--split", "train", "--fidelity",
-                                      "--fidelity-samples", "60", "--fidelity-steps", "3",
-                                      "--refine-steps", "1"});
+  const ProgramResult result =
+      facet({"eval", "run", "--split", "train", "--fidelity", "--fidelity-samples", "60",
+             "--fidelity-steps", "3", "--refine-steps", "1"});
   EXPECT_EQ(result.status, 0) << result.err;
   for (const char* part : {"other images", "means of samples", "refined, 1 steps", "Frechet"})
     EXPECT_TRUE(contains(result.out, part)) << part << " in " << result.out;

@@ -1,11 +1,13 @@
 // The training of a refiner: it goes on after an interruption as if there had been none, it learns,
 // and it refuses what it cannot continue.
+#include <cstdio>
 #include <functional>
 
 #include <gtest/gtest.h>
 
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/data/batches.h"
 #include "facet/model/generate.h"
 #include "facet/train/refine_trainer.h"
@@ -163,6 +165,41 @@ TEST_F(RefineTest, RefusesWhatItCannotContinue) {
               RefineTrainer(tiny_refiner(4), run, portraits(200), true, {});
             }).find("another model"),
             std::string::npos);
+}
+
+/// The refiner's losses on a GPU.
+std::vector<double> losses_on_gpu(const RefineConfig& config, const fs::path& run,
+                                  const StepOptions& options) {
+  std::vector<double> losses;
+  RefineCallbacks callbacks;
+  callbacks.report = [&](const RefineReport& report) { losses.push_back(report.loss); };
+  RefineTrainer(config, load_run(run, "cuda"), portraits(200), false, callbacks, options).run();
+  return losses;
+}
+
+TEST_F(RefineTest, StepsOnAGpuAreTheSameCapturedAndStreamed) {
+  if (!cuda::available()) {
+    std::fprintf(stderr, "*** NOT TESTED: a refiner on a GPU needs a GPU, none found\n");
+    GTEST_SKIP() << "no GPU";
+  }
+  const LoadedRun run = copy("run");
+  RefineConfig config = tiny_refiner(12);
+  config.log_every = 1;
+  const std::vector<double> plain = losses_on_gpu(config, run.folder.path, {.capture = false});
+  for (const StepOptions& options : {StepOptions{true, false}, StepOptions{true, true}}) {
+    const std::vector<double> other = losses_on_gpu(config, run.folder.path, options);
+    ASSERT_EQ(other.size(), plain.size());
+    // Gradients of convolutions are summed in any order, in bfloat16.
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(other[i], plain[i], 0.03 * plain[i]) << i;
+  }
+  const auto on_gpu = load_run(run.folder.path, "cuda"), on_cpu = load_run(run.folder.path, "cpu");
+  const torch::Tensor z = encode_pixels(*on_cpu.model, portraits(200).images.slice(0, 8)).mean;
+  const PictureNoise noise = PictureNoise::each(Key(1), 8);
+  const torch::Tensor one =
+      decode_pictures(*on_cpu.model, z, load_refinement(on_cpu, {true, 4}), noise);
+  const torch::Tensor two = decode_pictures(*on_gpu.model, z.to(on_gpu.model->device()),
+                                            load_refinement(on_gpu, {true, 4}), noise);
+  EXPECT_LT((one.to(kFloat32) - two.to(kFloat32)).abs().mean().item<float>(), 3.0f);  // bfloat16
 }
 
 TEST(RefineConfig, TheLearningRateRisesAndFalls) {
