@@ -90,6 +90,7 @@ void add_refine_command(const Command& program) {
       .excludes(resume);
   command.flag("--describe-options", arguments->describe,
                "Print every option of a config and stop");
+  command.option("--pack", arguments->pack, "Train on this pack instead of the run's own");
   command.device_option(arguments->device);
   command.run([arguments, seed] {
     if (arguments->describe) return describe_refine_config();

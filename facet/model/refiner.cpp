@@ -1,6 +1,6 @@
 #include "facet/model/refiner.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "facet/core/torch.h"
 #include "facet/model/generate.h"
@@ -10,6 +10,7 @@ namespace facet {
 namespace {
 
 constexpr int64_t refined_at_once = 128;  // images
+constexpr int64_t refiner_layer_bytes = int64_t{1} << 29;
 
 /// The noise of pictures begin, begin + 1, ..., float32 [count, C, H, W]. Drawn on the CPU for each
 /// picture, so that it is the same on every device.
@@ -45,7 +46,7 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
                                const PictureNoise& noise) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  const int64_t size = model.images_at_once(refined_at_once);
+  const int64_t size = model.images_at_once(refinement.refiner->images_at_once());
   for (int64_t begin = 0; begin < z.size(0); begin += size) {
     const int64_t count = std::min(size, z.size(0) - begin);
     const torch::Tensor means = unit_means(model, z.narrow(0, begin, count));
@@ -90,6 +91,15 @@ int64_t Refiner::parameter_count() const {
   int64_t count = 0;
   for (const auto& [name, parameter] : parameters()) count += parameter.numel();
   return count;
+}
+
+int64_t Refiner::images_at_once() const {
+  // The widest layer joins what comes from below with what was seen on the way down.
+  const auto& multipliers = network_.options().multipliers;
+  const int64_t below = multipliers[std::min<size_t>(1, multipliers.size() - 1)];
+  const int64_t channels = network_.options().width * (below + multipliers.front());
+  return std::clamp<int64_t>(refiner_layer_bytes / (4 * channels * shape_.height * shape_.width), 1,
+                             refined_at_once);
 }
 
 torch::Tensor to_unit_range(const torch::Tensor& pixels) {

@@ -35,6 +35,9 @@ class Refiner {
   torch::Device device() const;
   void move_to(torch::Device device);
   int64_t parameter_count() const;
+  /// The images to refine at once: at most 128, or fewer if its layers are so large that these
+  /// would take more than half a gigabyte each.
+  int64_t images_at_once() const;
 
  private:
   ImageShape shape_;

@@ -47,7 +47,8 @@ Image draw_refined_samples(const Vae& model, const std::shared_ptr<Refiner>& ref
 bool refine_run(const RefineRequest& request, const RefineEvents& events) {
   const RunFolder folder = RunFolder::open(RunFolder::of(request.run).path);
   const RefineConfig config = refine_config_of(request, folder);
-  const LoadedRun run = load_run(request.run, request.device);
+  LoadedRun run = load_run(request.run, request.device);
+  if (!request.pack.empty()) run.config.data.pack = request.pack;
   const Pack pack = load_data(run.config.data);
   if (run.model->device().is_cuda()) {
     // Shapes never change, and the frozen model needs no more than TF32.

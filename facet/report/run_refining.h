@@ -17,6 +17,7 @@ struct RefineRequest {
   std::filesystem::path run;          ///< the folder, or one of its model files
   std::filesystem::path config;       ///< may be empty
   std::vector<std::string> settings;  ///< "key=value"
+  std::string pack;                   ///< to train on; empty for the run's own
   std::string device = "auto";
   bool resume = false;
   bool overwrite = false;  ///< begin anew where the run has a refiner

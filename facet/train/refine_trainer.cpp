@@ -9,6 +9,7 @@
 #include "facet/core/json.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/train/gpu_error.h"
 
 namespace facet {
 
@@ -38,6 +39,7 @@ RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, c
   write_text(folder_.refiner_config(), write_options(config_).dump(2) + "\n",
              "saving the refiner's config");
   metrics_ = std::make_unique<MetricsFile>(folder_.refiner_metrics(), lines);
+  events_ = std::make_unique<EventFile>(folder_.refiner_events());
   if (!resume) save();
 }
 
@@ -101,6 +103,10 @@ void RefineTrainer::log() {
                    {"loss", report.loss},
                    {"gradient_norm", report.gradient_norm},
                    {"learning_rate", report.learning_rate}});
+  events_->scalar("refiner/loss", step_, report.loss);
+  events_->scalar("refiner/gradient_norm", step_, report.gradient_norm);
+  events_->scalar("refiner/learning_rate", step_, report.learning_rate);
+  events_->flush();
   if (callbacks_.report) callbacks_.report(report);
 }
 
@@ -132,6 +138,18 @@ void RefineTrainer::save() {
 }
 
 bool RefineTrainer::run() {
+  try {
+    return run_steps();
+  } catch (const c10::Error& error) {
+    // Nothing can be saved from a failed GPU.
+    if (!is_gpu_error(error.what_without_backtrace())) throw;
+    throw_gpu_error(error, fmt::format("refining, step {}, run", step_), folder_.path.string(),
+                    fmt::format("step {}", saved_step_),
+                    fmt::format("facet refine {} --resume", folder_.path.string()));
+  }
+}
+
+bool RefineTrainer::run_steps() {
   while (step_ < config_.steps) {
     if (callbacks_.stop && callbacks_.stop()) {
       save();

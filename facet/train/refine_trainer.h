@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "facet/train/event_file.h"
 #include "facet/train/loaded_run.h"
 #include "facet/train/refine_learner.h"
 #include "facet/train/refine_report.h"
@@ -39,6 +40,7 @@ class RefineTrainer {
  private:
   /// The number of metrics lines that the state has.
   int64_t restore();
+  bool run_steps();
   void require_finite() const;
   void log();
   void save();
@@ -52,6 +54,7 @@ class RefineTrainer {
   int64_t step_ = 0;  ///< completed steps
   int64_t logged_step_ = 0;
   std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<EventFile> events_;
   int64_t saved_step_ = 0;
 };
 

@@ -31,6 +31,8 @@ struct RunFolder {
   std::filesystem::path refiner_state() const { return path / "refiner-state.safetensors"; }
   std::filesystem::path refiner_config() const { return path / "refiner-config.json"; }
   std::filesystem::path refiner_metrics() const { return path / "refiner-metrics.jsonl"; }
+  /// Not in events(), which tells when the model was trained.
+  std::filesystem::path refiner_events() const { return path / "refiner-events"; }
   std::filesystem::path refiner_samples() const { return path / "refiner-samples.png"; }
 
   /// The folder of a run that is given by its path or by that of one of its model files.

@@ -110,6 +110,9 @@ TEST_F(Refined, RefusalsAreOneLine) {
   expect_refused({"refine", "run", "--resume", "--seed", "3"}, "another config (seed)");
   expect_refused({"refine", "plain", "--set", "stps=3"}, "did you mean 'steps'?");
   expect_refused({"refine", "nowhere"}, "no config.json");
+  EXPECT_EQ(
+      facet({"import", "portraits", "--count", "20", "--size", "20", "--out", "small"}).status, 0);
+  expect_refused({"refine", "plain", "--pack", "small"}, "images of 20x20");
   expect_refused({"refine"}, "no run");
   expect_refused({"sample", "run", "--refined", "--pixels", "sample", "--out", "no.png"},
                  "--pixels");

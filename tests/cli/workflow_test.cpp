@@ -27,7 +27,7 @@ TEST(Help, EveryCommandNamesItsOptions) {
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
       {{"refine"},
        {"run", "--config", "--set", "--network", "--steps", "--batch-size", "--seed", "--resume",
-        "--overwrite", "--describe-options", "--device"}},
+        "--overwrite", "--describe-options", "--pack", "--device"}},
       {{"sweep"},
        {"config", "--vary", "--out", "--set", "--jobs", "--resume", "--join", "--shard",
         "--device"}},
