@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t fidelity_neighbours = 5;
 constexpr int64_t fidelity_blocks = 10;
-constexpr int64_t distance_rows = 1000;  // at once
+constexpr int64_t rows_at_once = 1000;
 
 void require_features(const torch::Tensor& a, const torch::Tensor& b, int64_t least) {
   if (a.dim() != 2 || b.dim() != 2 || a.size(1) != b.size(1) ||
@@ -35,24 +35,29 @@ torch::Tensor symmetric_root(const torch::Tensor& matrix) {
   return (vectors * values.clamp_min(0).sqrt()).matmul(vectors.t());
 }
 
-torch::Tensor cubic_kernel(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a.matmul(b.t()) / static_cast<double>(a.size(1)) + 1).pow(3);
+/// The sum of (x.y / F + 1)^3 over all pairs of rows.
+double kernel_sum(const torch::Tensor& a, const torch::Tensor& b) {
+  double sum = 0;
+  for (const torch::Tensor& rows : a.split(rows_at_once))
+    sum += (rows.matmul(b.t()) / static_cast<double>(a.size(1)) + 1).pow(3).sum().item<double>();
+  return sum;
 }
 
 /// The unbiased squared MMD: rows of one set are not compared with themselves.
 double unbiased_mmd(const torch::Tensor& a, const torch::Tensor& b) {
   const auto within = [](const torch::Tensor& set) {
-    const torch::Tensor kernel = cubic_kernel(set, set);
+    const torch::Tensor self = (set.square().mean(1) + 1).pow(3).sum();
     const auto count = static_cast<double>(set.size(0));
-    return (kernel.sum() - kernel.diagonal().sum()).item<double>() / (count * (count - 1));
+    return (kernel_sum(set, set) - self.item<double>()) / (count * (count - 1));
   };
-  return within(a) + within(b) - 2 * cubic_kernel(a, b).mean().item<double>();
+  const auto pairs = static_cast<double>(a.size(0) * b.size(0));
+  return within(a) + within(b) - 2 * kernel_sum(a, b) / pairs;
 }
 
 /// The distance of every row to its k-th nearest other row, [N].
 torch::Tensor neighbour_radii(const torch::Tensor& features, int64_t neighbours) {
   std::vector<torch::Tensor> radii;
-  for (const torch::Tensor& rows : features.split(distance_rows))
+  for (const torch::Tensor& rows : features.split(rows_at_once))
     // The nearest of all is the row itself.
     radii.push_back(std::get<0>(torch::cdist(rows, features).kthvalue(neighbours + 1, 1)));
   return torch::cat(radii);
@@ -84,15 +89,13 @@ double frechet_distance(const torch::Tensor& a, const torch::Tensor& b) {
 
 KernelDistance kernel_distance(const torch::Tensor& a, const torch::Tensor& b, int64_t blocks) {
   require_features(a, b, 2 * blocks);
+  if (blocks < 2) Attempt{"comparing features"}.fail("one block", "at least two");
   std::vector<double> values;
   const int64_t size = std::min(a.size(0), b.size(0)) / blocks;
   for (int64_t n = 0; n < blocks; ++n)
     values.push_back(unbiased_mmd(a.narrow(0, n * size, size), b.narrow(0, n * size, size)));
-  const torch::Tensor all = torch::tensor(values, kFloat64);
-  const double error = blocks < 2 ? 0
-                                  : all.std(/*unbiased=*/true).item<double>() /
-                                        std::sqrt(static_cast<double>(blocks));
-  return {all.mean().item<double>(), error};
+  const double spread = torch::tensor(values, kFloat64).std(/*unbiased=*/true).item<double>();
+  return {unbiased_mmd(a, b), spread / std::sqrt(static_cast<double>(blocks))};
 }
 
 NeighbourMeasures neighbour_measures(const torch::Tensor& images, const torch::Tensor& samples,
@@ -104,7 +107,7 @@ NeighbourMeasures neighbour_measures(const torch::Tensor& images, const torch::T
   torch::Tensor recalled = torch::zeros({images.size(0)}, images.options().dtype(torch::kBool));
   torch::Tensor covered = recalled.clone();
   int64_t begin = 0;
-  for (const torch::Tensor& rows : samples.split(distance_rows)) {
+  for (const torch::Tensor& rows : samples.split(rows_at_once)) {
     const torch::Tensor distances = torch::cdist(rows, images);  // [rows, images]
     const torch::Tensor in_image_ball = distances.le(image_radii.unsqueeze(0));
     const torch::Tensor own = sample_radii.narrow(0, begin, rows.size(0)).unsqueeze(1);

@@ -20,9 +20,10 @@ double frechet_distance(const torch::Tensor& a, const torch::Tensor& b);
 
 struct KernelDistance {
   double value = 0;           ///< squared maximum mean discrepancy, unbiased: it may be below zero
-  double standard_error = 0;  ///< over blocks
+  double standard_error = 0;  ///< from blocks
 };
-/// The mean over `blocks` blocks of rows of the unbiased MMD^2 with the kernel (x.y / F + 1)^3.
+/// The unbiased MMD^2 with the kernel (x.y / F + 1)^3; the standard error is that of the mean of
+/// `blocks` blocks of rows, which compare fewer pairs: it errs on the large side.
 KernelDistance kernel_distance(const torch::Tensor& a, const torch::Tensor& b, int64_t blocks);
 
 /// Measures from balls around features that reach to their k-th nearest neighbour in their own set.

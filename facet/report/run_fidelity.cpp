@@ -55,7 +55,9 @@ FidelityTable compare_features(const std::string& name, const ImageGroups& group
   const int64_t count = std::min(training.count(), scaling_images);
   const torch::Tensor some = features(training.select(
       torch::arange(count, torch::TensorOptions().dtype(kInt64).device(training.device()))));
-  const torch::Tensor centre = some.mean(0), scale = some.std(0).clamp_min(1e-6);
+  const torch::Tensor centre = some.mean(0), spread = some.std(0, /*unbiased=*/true);
+  // A channel that hardly ever responds must not be blown up.
+  const torch::Tensor scale = torch::maximum(spread, 0.05 * spread.mean()).clamp_min(1e-12);
   const auto scaled = [&](const ImageRows& images) {
     return ((features(images) - centre) / scale).to(torch::kCPU);
   };

@@ -102,7 +102,7 @@ TEST_F(RefineTest, AnotherSeedGivesAnotherRefiner) {
 
 /// How much images differ from each other, in [-1, 1]: the means of a model differ too little.
 double spread(const torch::Tensor& pixels) {
-  return to_unit_range(pixels).std(0).mean().item<double>();
+  return to_unit_range(pixels).std(0, /*unbiased=*/true).mean().item<double>();
 }
 
 /// The mean squared distance of images.
