@@ -1,6 +1,10 @@
 // `facet refine` and `--refined` as a user calls them.
+#include <csignal>
+#include <sstream>
+
 #include <gtest/gtest.h>
 
+#include "facet/core/json.h"
 #include "facet/data/image_file.h"
 #include "facet/model/model_file.h"
 #include "tests/cli/run_program.h"
@@ -100,6 +104,27 @@ TEST_F(Refined, ResumeGoesOn) {
   const ProgramResult result = facet({"refine", "run", "--resume", "--steps", "5"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "refine 5/5")) << result.out;
+}
+
+TEST_F(Refined, InterruptSavesAndResumeFinishes) {
+  fs::copy(*folder_ / "plain", *folder_ / "stopped", fs::copy_options::recursive);
+  std::vector<std::string> arguments =
+      with_tiny_network({"refine", "stopped", "--steps", "100000", "--set", "log_every=1"});
+  const fs::path metrics = *folder_ / "stopped/refiner-metrics.jsonl";
+  RunningProgram program(facet_command(arguments), {.folder = folder_->path()});
+  ASSERT_TRUE(wait_until([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
+  program.send(SIGINT);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.status, 130) << result.err;
+  EXPECT_TRUE(contains(result.out, "facet refine stopped --resume")) << result.out;
+  std::istringstream lines(read_text(metrics, "test"));
+  std::string line, last;
+  while (std::getline(lines, line)) last = line;
+  const std::string more =
+      std::to_string(Json::parse(last)["step"].get<int64_t>() + 2);  // of 100,000
+  const ProgramResult resumed = facet({"refine", "stopped", "--resume", "--steps", more});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_TRUE(contains(resumed.out, "refine " + more + "/" + more)) << resumed.out;
 }
 
 TEST_F(Refined, RefusalsAreOneLine) {
