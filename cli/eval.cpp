@@ -90,6 +90,10 @@ Option add_judge_options(const Command& command, EvalArguments& arguments) {
       .range(0.0, 100.0)
       .needs(judge)
       .show_default();
+  command
+      .flag("--judge-refined", arguments.request.refine.refined,
+            "Show it the samples as the run's refiner makes them sharp")
+      .needs(judge);
   command.option("--judge-steps", arguments.request.classifier.steps, "Steps of its training")
       .range(1, 1000000)
       .needs(judge)
@@ -114,10 +118,6 @@ Option add_fidelity_options(const Command& command, EvalArguments& arguments) {
       .option("--fidelity-steps", request.feature_steps,
               "Steps of the feature network's training, unless the run has it")
       .range(1, 1000000)
-      .needs(fidelity)
-      .show_default();
-  command.option("--refine-steps", request.refine_steps, "Steps of the refiner, if the run has one")
-      .range(int64_t{1}, kMostRefineSteps)
       .needs(fidelity)
       .show_default();
   return fidelity;
@@ -158,6 +158,11 @@ void add_eval_command(const Command& program) {
   command.flag("--json", arguments->json, "Print one JSON object");
   const Option judge = add_judge_options(command, *arguments);
   const Option fidelity = add_fidelity_options(command, *arguments);
+  const Option steps = command
+                           .option("--refine-steps", arguments->request.refine.steps,
+                                   "Steps of the refiner, for --fidelity and --judge-refined")
+                           .range(int64_t{1}, kMostRefineSteps)
+                           .show_default();
   command.device_option(arguments->device);
   command.run([=] {
     for (const auto& [option, name] :
@@ -169,6 +174,10 @@ void add_eval_command(const Command& program) {
          {std::pair{vectors, "--vectors"}, std::pair{labels, "--labels"}})
       if (option.given()) arguments->vector_option = name;
     EvaluationRequest& request = arguments->request;
+    if (steps.given() && !request.measure_fidelity && !request.refine.refined)
+      Attempt{"measuring the run", arguments->run}.fail("--refine-steps alone",
+                                                        "--fidelity or --judge-refined beside it");
+    request.fidelity.refine_steps = request.refine.steps;
     request.evaluation.seed = request.classifier.seed = request.fidelity.seed = arguments->seed;
     if (!arguments->json)
       request.notice = [](const std::string& sentence) {

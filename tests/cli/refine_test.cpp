@@ -98,6 +98,7 @@ TEST_F(Refined, FidelityComparesImagesMeansAndRefinedSamples) {
   for (const char* name : {"fidelity.json", "features.safetensors"})
     EXPECT_TRUE(fs::exists(*folder_ / "run" / name)) << name;
   expect_refused({"eval", "run", "--split", "test", "--fidelity"}, "at least 50 per half");
+  expect_refused({"eval", "run", "--refine-steps", "3"}, "--refine-steps alone");
 }
 
 TEST_F(Refined, ResumeGoesOn) {
