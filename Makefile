@@ -81,8 +81,9 @@ format:  ## Format the sources
 check-format:
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run --Werror
 
-docs: program  ## Regenerate docs/config.md from the option declarations
+docs: program  ## Regenerate docs/config.md and docs/refine-config.md from the option declarations
 	@$(FACET) train --describe-options > docs/config.md
+	@$(FACET) refine --describe-options > docs/refine-config.md
 
 build-times: setup  ## Build everything from scratch and show where the time goes
 	@scripts/setup $(PRESET) test

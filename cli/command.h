@@ -9,6 +9,7 @@ namespace facet {
 
 struct Evaluation;
 struct ClassifierReport;
+struct Fidelity;
 
 /// Each adds one command to the program; what it was given to run does the work.
 void add_bench_command(const Command& program);
@@ -30,6 +31,7 @@ void add_label_command(const Command& program);
 void add_manual_command(const Command& program);
 void add_predict_command(const Command& program);
 void add_reconstruct_command(const Command& program);
+void add_refine_command(const Command& program);
 void add_report_command(const Command& program);
 void add_sample_command(const Command& program);
 void add_search_command(const Command& program);
@@ -42,5 +44,6 @@ void print_evaluation(const Evaluation& evaluation);
 /// The same of a mixture on vectors.
 void print_vector_evaluation(const Evaluation& evaluation);
 void print_classifier_report(const ClassifierReport& report);
+void print_fidelity(const Fidelity& fidelity);
 
 }  // namespace facet

@@ -11,7 +11,6 @@ namespace {
 struct EditArguments : PictureArguments {
   EditRequest request;
   bool no_offset = false;
-  uint64_t seed = 1;
 };
 
 void run_edit(EditArguments& arguments) {
@@ -30,7 +29,7 @@ void run_edit(EditArguments& arguments) {
 void add_edit_command(const Command& program) {
   auto arguments = std::make_shared<EditArguments>();
   const Command command = program.command("edit", "Change properties of images");
-  add_picture_options(command, *arguments, arguments->seed);
+  add_picture_options(command, *arguments, arguments->request.seed);
   add_input_options(command, arguments->request.inputs);
   const Option change = command.repeated("--change", arguments->request.changes,
                                          "Move a factor to a component, name=value");
@@ -46,6 +45,7 @@ void add_edit_command(const Command& program) {
       .needs(toward)
       .show_default();
   command.repeated("--only", arguments->request.only, "Only this factor goes").needs(toward);
+  add_refine_options(command, arguments->request.refine);
   command.run([arguments] { run_edit(*arguments); });
 }
 

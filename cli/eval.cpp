@@ -44,7 +44,7 @@ void run_vector_eval(const EvalArguments& arguments) {
 void run_eval(const EvalArguments& arguments) {
   if (is_fit_run(arguments.run)) return run_vector_eval(arguments);
   refuse(arguments, arguments.vector_option, "a model of images");
-  const auto [evaluation, classifier] =
+  const auto [evaluation, classifier, fidelity] =
       evaluate_run(load_run(arguments.run, arguments.device), arguments.request);
   if (arguments.json) {
     Json json = to_json(evaluation);
@@ -52,11 +52,13 @@ void run_eval(const EvalArguments& arguments) {
       json["judge"] = to_json(*classifier);
       json["judge"]["labels"] = arguments.judge_labels;
     }
+    if (fidelity) json["fidelity"] = to_json(*fidelity);
     fmt::print("{}\n", json.dump(2));
     return;
   }
   print_evaluation(evaluation);
   if (classifier) print_classifier_report(*classifier);
+  if (fidelity) print_fidelity(*fidelity);
 }
 
 /// The option that needs a model.
@@ -88,11 +90,37 @@ Option add_judge_options(const Command& command, EvalArguments& arguments) {
       .range(0.0, 100.0)
       .needs(judge)
       .show_default();
+  command
+      .flag("--judge-refined", arguments.request.refine.refined,
+            "Show it the samples as the run's refiner makes them sharp")
+      .needs(judge);
   command.option("--judge-steps", arguments.request.classifier.steps, "Steps of its training")
       .range(1, 1000000)
       .needs(judge)
       .show_default();
   return judge;
+}
+
+/// The option that needs a model.
+Option add_fidelity_options(const Command& command, EvalArguments& arguments) {
+  FidelityRequest& request = arguments.request.fidelity;
+  const Option fidelity =
+      command.flag("--fidelity", arguments.request.measure_fidelity,
+                   "Also: how much samples look like images, by features of networks that are "
+                   "trained on the run's images");
+  command
+      .option("--fidelity-samples", request.samples,
+              "Samples, and images of each half of the split, at most")
+      .range(50, 1000000)
+      .needs(fidelity)
+      .show_default();
+  command
+      .option("--fidelity-steps", request.feature_steps,
+              "Steps of the feature network's training, unless the run has it")
+      .range(1, 1000000)
+      .needs(fidelity)
+      .show_default();
+  return fidelity;
 }
 
 }  // namespace
@@ -129,17 +157,33 @@ void add_eval_command(const Command& program) {
                                        "Of a run of 'facet fit': labels of the vectors, as there");
   command.flag("--json", arguments->json, "Print one JSON object");
   const Option judge = add_judge_options(command, *arguments);
+  const Option fidelity = add_fidelity_options(command, *arguments);
+  const Option steps = command
+                           .option("--refine-steps", arguments->request.refine.steps,
+                                   "Steps of the refiner, for --fidelity and --judge-refined")
+                           .range(int64_t{1}, kMostRefineSteps)
+                           .show_default();
   command.device_option(arguments->device);
   command.run([=] {
     for (const auto& [option, name] :
          {std::pair{split, "--split"}, std::pair{samples, "--samples"}, std::pair{pack, "--pack"},
-          std::pair{importance, "--importance"}, std::pair{judge, "--judge"}})
+          std::pair{importance, "--importance"}, std::pair{judge, "--judge"},
+          std::pair{fidelity, "--fidelity"}})
       if (option.given()) arguments->model_option = name;
     for (const auto& [option, name] :
          {std::pair{vectors, "--vectors"}, std::pair{labels, "--labels"}})
       if (option.given()) arguments->vector_option = name;
     EvaluationRequest& request = arguments->request;
-    request.evaluation.seed = request.classifier.seed = arguments->seed;
+    if (steps.given() && !request.measure_fidelity && !request.refine.refined)
+      Attempt{"measuring the run", arguments->run}.fail("--refine-steps alone",
+                                                        "--fidelity or --judge-refined beside it");
+    request.fidelity.refine_steps = request.refine.steps;
+    request.evaluation.seed = request.classifier.seed = request.fidelity.seed = arguments->seed;
+    if (!arguments->json)
+      request.notice = [](const std::string& sentence) {
+        fmt::print("{}\n", sentence);
+        std::fflush(stdout);
+      };
     request.seen_labels_only = arguments->judge_labels == "run";
     run_eval(*arguments);
   });

@@ -221,8 +221,10 @@ void print_classifier_report(const ClassifierReport& report) {
   size_t width = 6;
   for (const ClassifierReport::Factor& factor : report.factors)
     width = std::max(width, factor.name.size());
-  fmt::print("evaluation classifier, trained on {} labelled images; {} samples per value\n",
-             report.training_labels, report.samples);
+  fmt::print(
+      "evaluation classifier, trained on {} labelled images; {} samples per value{}\n",
+      report.training_labels, report.samples,
+      report.refine_steps > 0 ? fmt::format(", refined in {} steps", report.refine_steps) : "");
   fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
   for (const ClassifierReport::Factor& factor : report.factors)
     fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}\n", factor.name, width,

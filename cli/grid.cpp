@@ -61,9 +61,12 @@ void add_grid_command(const Command& program) {
       "--blocks", arguments->request.blocks,
       "So many blocks, each with one draw of all other factors, in place of averages"));
   blocks.range(1, 100);
-  for_two(command.option("--average", arguments->request.average, "Samples behind each cell"))
+  const Option refined = add_refine_options(command, arguments->request.refine);
+  for_two(command.option("--average", arguments->request.average,
+                         "Samples behind each cell; a refined cell is one"))
       .range(1, 100000)
       .excludes(blocks)
+      .excludes(refined)
       .show_default();
   command.repeated("--fix", arguments->request.fixed, "Fix a factor at a component, name=value");
   command

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   facet::add_init_command(commands.under("Data"));
   facet::add_train_command(commands.under("Training"));
   facet::add_sweep_command(commands.under("Training"));
+  facet::add_refine_command(commands.under("Training"));
   facet::add_eval_command(commands.under("Training"));
   facet::add_info_command(commands.under("Training"));
   facet::add_check_command(commands.under("Training"));

@@ -31,6 +31,16 @@ void add_input_options(const Command& command, InputRequest& inputs) {
                "Crop, resize and convert images of another shape to the model's");
 }
 
+Option add_refine_options(const Command& command, RefineChoice& choice) {
+  const Option refined = command.flag(
+      "--refined", choice.refined, "Make means sharp with the run's refiner, see 'facet refine'");
+  command.option("--refine-steps", choice.steps, "Steps of the refiner: more are finer and slower")
+      .range(int64_t{1}, kMostRefineSteps)
+      .needs(refined)
+      .show_default();
+  return refined;
+}
+
 void require_inputs(const InputRequest& inputs) {
   if (inputs.images.empty() && inputs.split.empty())
     Attempt{"choosing images"}.fail("none", "image files, SPLIT:INDEX such as test:0, or --split");

@@ -18,6 +18,9 @@ void add_picture_options(const Command& command, PictureArguments& arguments, ui
 /// Adds the images, --split, --count and --resize.
 void add_input_options(const Command& command, InputRequest& inputs);
 
+/// Adds --refined, which is returned, and --refine-steps.
+Option add_refine_options(const Command& command, RefineChoice& choice);
+
 /// An Error where they name no image.
 void require_inputs(const InputRequest& inputs);
 

@@ -40,23 +40,27 @@ std::string terms_text(const StepReport& report) {
   return text;
 }
 
-double StepRate::per_second(const StepReport& report) {
+double StepRate::per_second(const std::string& phase, int64_t step) {
   const auto now = std::chrono::steady_clock::now();
-  if (report.phase != phase_) {
-    phase_ = report.phase;
+  if (phase != phase_) {
+    phase_ = phase;
     start_ = now;
-    first_step_ = report.step;
+    first_step_ = step;
   }
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const auto done = static_cast<double>(report.step - first_step_);
+  const auto done = static_cast<double>(step - first_step_);
   return done > 0 && elapsed > 0 ? done / elapsed : 0;
 }
 
-std::string StepRate::text(const StepReport& report) {
-  const double rate = per_second(report);
+std::string StepRate::text(const std::string& phase, int64_t step, int64_t steps) {
+  const double rate = per_second(phase, step);
   if (rate == 0) return "";
   return fmt::format("  {:.{}f} steps/s, {} left", rate, rate < 10 ? 1 : 0,
-                     duration_text(static_cast<double>(report.phase_steps - report.step) / rate));
+                     duration_text(static_cast<double>(steps - step) / rate));
+}
+
+std::string StepRate::text(const StepReport& report) {
+  return text(phase_name(report.phase), report.step, report.phase_steps);
 }
 
 ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDOUT_FILENO) != 0) {
@@ -77,31 +81,32 @@ void ProgressDisplay::line(const std::string& text, bool passing) {
 }
 
 void ProgressDisplay::report(const StepReport& report) {
+  progress(phase_name(report.phase), report.step, report.phase_steps, terms_text(report));
+}
+
+void ProgressDisplay::progress(const std::string& phase, int64_t step, int64_t steps,
+                               const std::string& text) {
   const auto now = Clock::now();
-  if (report.phase != phase_) {
-    phase_ = report.phase;
+  if (phase != phase_) {
+    phase_ = phase;
     last_plain_ = {};
   }
-  const std::string rate = rate_.text(report);
-  const double share = static_cast<double>(report.step) /
-                       static_cast<double>(std::max<int64_t>(1, report.phase_steps));
+  const std::string rate = rate_.text(phase, step, steps);
+  const double share = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));
   if (terminal_) {
     constexpr int width = 16;
     const auto filled = static_cast<size_t>(share * width);
-    line(fmt::format("{:<10} [{}{}] {:3.0f} %{}  {}", phase_name(report.phase),
-                     std::string(filled, '#'), std::string(width - filled, '.'), 100 * share, rate,
-                     terms_text(report)),
+    line(fmt::format("{:<10} [{}{}] {:3.0f} %{}  {}", phase, std::string(filled, '#'),
+                     std::string(width - filled, '.'), 100 * share, rate, text),
          true);
     return;
   }
   // A log file wants a line every ten seconds, not every hundred steps.
-  const bool last = report.step == report.phase_steps;
+  const bool last = step == steps;
   if (!last && last_plain_ != Clock::time_point{} && now - last_plain_ < std::chrono::seconds(10))
     return;
   last_plain_ = now;
-  line(fmt::format("{} {}/{}{}  {}", phase_name(report.phase), report.step, report.phase_steps,
-                   rate, terms_text(report)),
-       false);
+  line(fmt::format("{} {}/{}{}  {}", phase, step, steps, rate, text), false);
 }
 
 void ProgressDisplay::evaluated(const Evaluation& evaluation, const StepReport& report) {

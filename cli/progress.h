@@ -18,13 +18,14 @@ std::string terms_text(const StepReport& report);
 class StepRate {
  public:
   /// "  12 steps/s, 3m20s left"; empty at a phase's first report.
+  std::string text(const std::string& phase, int64_t step, int64_t steps);
   std::string text(const StepReport& report);
 
  private:
-  double per_second(const StepReport& report);  ///< 0 where it cannot be told yet
+  double per_second(const std::string& phase, int64_t step);  ///< 0 where it cannot be told yet
 
   std::chrono::steady_clock::time_point start_;
-  Phase phase_ = Phase::done;
+  std::string phase_;
   int64_t first_step_ = 0;
 };
 
@@ -36,6 +37,8 @@ class ProgressDisplay {
   ~ProgressDisplay() { finish(); }  // an error's message starts on a line of its own
 
   void report(const StepReport& report);
+  /// `step` of `steps` of a phase are done; `text` says how it goes.
+  void progress(const std::string& phase, int64_t step, int64_t steps, const std::string& text);
   void evaluated(const Evaluation& evaluation, const StepReport& report);
   void notice(const std::string& sentence);
   /// Leaves the redrawn line behind.
@@ -51,7 +54,7 @@ class ProgressDisplay {
   bool pending_ = false;  ///< a redrawn line is on the screen
   StepRate rate_;
   Clock::time_point last_plain_;
-  Phase phase_ = Phase::done;
+  std::string phase_;
 };
 
 }  // namespace facet

@@ -10,6 +10,7 @@ namespace {
 struct ReconstructArguments : PictureArguments {
   InputRequest inputs;
   uint64_t seed = 1;
+  RefineChoice refine;
 };
 
 }  // namespace
@@ -20,10 +21,11 @@ void add_reconstruct_command(const Command& program) {
       program.command("reconstruct", "Show images as the model reconstructs them");
   add_picture_options(command, *arguments, arguments->seed);
   add_input_options(command, arguments->inputs);
+  add_refine_options(command, arguments->refine);
   command.run([arguments] {
     require_inputs(arguments->inputs);
     write_drawn(reconstruction_picture(load_run(arguments->run, arguments->device),
-                                       arguments->inputs, arguments->seed),
+                                       arguments->inputs, arguments->seed, arguments->refine),
                 arguments->output);
   });
 }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/command.h"
+#include "cli/picture_options.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/report/fit_report.h"
@@ -18,15 +18,16 @@ namespace {
 struct ReportArguments {
   std::string run, output, device = "auto";
   bool judge = false;
+  RefineChoice refine;
 };
 
 void write_report(const ReportArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const bool fitted = is_fit_run(arguments.run);
-  if (fitted && arguments.judge)
+  if (fitted && (arguments.judge || arguments.refine.refined))
     throw Error({.doing = "writing a report of",
                  .object = arguments.run,
-                 .found = "the option --judge",
+                 .found = arguments.judge ? "the option --judge" : "the option --refined",
                  .expected = "a model that makes images; a mixture of vectors has no decoder"});
   std::optional<LoadedRun> run;
   if (!fitted) run = load_run(arguments.run, arguments.device);
@@ -39,8 +40,9 @@ void write_report(const ReportArguments& arguments) {
     fmt::print("{}\n", sentence);
     std::fflush(stdout);
   };
-  const std::string page = fitted ? fit_report(arguments.run, {arguments.run, notice})
-                                  : run_report(*run, {arguments.judge, arguments.run, notice});
+  const std::string page =
+      fitted ? fit_report(arguments.run, {arguments.run, notice})
+             : run_report(*run, {arguments.judge, arguments.refine, arguments.run, notice});
   write_text(output, page, doing);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fmt::print("{:.1f} MB in {:.0f} s\nreport    {}\n", static_cast<double>(page.size()) / 1e6,
@@ -57,6 +59,7 @@ void add_report_command(const Command& program) {
   command.option("--out", arguments->output, "The file to write; else report.html in the run");
   command.flag("--judge", arguments->judge,
                "Also train a classifier on the labels and ask it about samples");
+  add_refine_options(command, arguments->refine);
   command.device_option(arguments->device);
   command.run([arguments] { write_report(*arguments); });
 }

@@ -58,11 +58,13 @@ void add_sample_command(const Command& program) {
                    "Move along a dimension by so many standard deviations, name:DIMENSION=D");
   command.flag("--bare", arguments->request.bare, "Images alone: no gaps, title or magnification");
   command.option("--scale", arguments->request.scale, "Magnify so many times").range(1, 16);
+  const Option refined = add_refine_options(command, arguments->request.refine);
   command
       .option("--pixels", arguments->request.pixels,
               "Show the mean of p(x|z), a sample with its noise, or in three rows its "
               "distribution: mean, standard deviation and sample")
       .one_of({"mean", "sample", "distribution"})
+      .excludes(refined)
       .show_default();
   command.run([arguments] { run_sample(*arguments); });
 }

@@ -3,8 +3,8 @@
 // otherwise.
 #include <fmt/format.h>
 
-#include "cli/command.h"
 #include "cli/interruption.h"
+#include "cli/picture_options.h"
 #include "facet/serve/serve_run.h"
 
 namespace facet {
@@ -38,6 +38,7 @@ void add_serve_command(const Command& program) {
   command.repeated("--allow-host", arguments->http.allowed_hosts,
                    "A name that browsers may call this server by");
   command.option("--pack", arguments->pack, "A pack to search for the nearest images");
+  add_refine_options(command, arguments->refine);
   command.device_option(arguments->device);
   command.run([arguments] { run_serve(*arguments); });
 }

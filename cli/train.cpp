@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/interruption.h"
+#include "cli/option_table.h"
 #include "cli/progress.h"
 #include "cli/server_process.h"
 #include "facet/core/error.h"
@@ -28,15 +29,8 @@ void describe_config() {
       "Made by `facet train --describe-options` from the declarations in the code. Configs are "
       "JSON\n"
       "with comments; every option may be left out. On the command line: `--set key=value`, where\n"
-      "`N` in a key is an index into a list, from 0.\n\n"
-      "| option | default | allowed | meaning |\n|---|---|---|---|\n");
-  for (const OptionDescription& option : describe_options<Config>()) {
-    const bool group = option.type.find("group") != std::string::npos;
-    const std::string allowed = group ? "" : option.allowed.empty() ? option.type : option.allowed;
-    fmt::print("| `{}` | {} | {} | {}{}{} |\n", option.key,
-               group ? "" : fmt::format("`{}`", option.default_value), allowed, group ? "**" : "",
-               option.help, group ? "**" : "");
-  }
+      "`N` in a key is an index into a list, from 0.\n\n");
+  print_option_table(describe_options<Config>());
 }
 
 Config config_of(const TrainArguments& arguments) {

@@ -67,14 +67,17 @@ torch::Tensor blur(const torch::Tensor& x) {
   return torch::avg_pool2d(torch::replication_pad2d(x, {1, 1, 1, 1}), 3, 1);
 }
 
+torch::Tensor change_light(const torch::Tensor& x, const Key& key) {
+  return x * uniform_between(key.fold("contrast"), x, 0.85, 1.15) +
+         uniform_between(key.fold("light"), x, -0.1, 0.1);
+}
+
 /// Blur, noise, contrast and brightness: the ways in which decoded images differ from data.
 torch::Tensor photometric_jitter(torch::Tensor x, const Key& key) {
   for (const char* purpose : {"blur", "second blur"})
     x = x + uniform_between(key.fold(purpose), x, -0.5, 1).clamp_min_(0) * (blur(x) - x);
   const torch::Tensor noise = standard_normal(key.fold("noise"), x.sizes(), x.options());
-  return x * uniform_between(key.fold("contrast"), x, 0.85, 1.15) +
-         uniform_between(key.fold("light"), x, -0.1, 0.1) +
-         noise * uniform_between(key.fold("deviation"), x, 0, 0.1);
+  return change_light(x, key) + noise * uniform_between(key.fold("deviation"), x, 0, 0.1);
 }
 
 /// Pixels from -1 to 1.
@@ -93,6 +96,10 @@ torch::Tensor augment(const torch::Tensor& pixels, const Key& key) {
 
 torch::Tensor augment_strongly(const torch::Tensor& pixels, const Key& key) {
   return from_unit(photometric_jitter(cut_out(warp(to_unit(pixels), key), key), key));
+}
+
+torch::Tensor augment_sharply(const torch::Tensor& pixels, const Key& key) {
+  return from_unit(change_light(cut_out(warp(to_unit(pixels), key), key), key));
 }
 
 torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key) {

@@ -14,6 +14,10 @@ torch::Tensor augment(const torch::Tensor& pixels, const Key& key);
 /// that are harder to recognise.
 torch::Tensor augment_strongly(const torch::Tensor& pixels, const Key& key);
 
+/// Larger shifts and stretches, rotation, shear, a square without content, contrast and brightness,
+/// but neither blur nor noise: a network that learns from these views can still tell sharp images.
+torch::Tensor augment_sharply(const torch::Tensor& pixels, const Key& key);
+
 /// U8 pixels [B, C, H, W] with left and right swapped in about half of the images. Separate from
 /// augment(), because a mirrored digit is not a digit.
 torch::Tensor mirror_half(const torch::Tensor& pixels, const Key& key);

@@ -33,6 +33,7 @@ struct ClassifierReport {
   std::vector<Factor> factors;  ///< the named factors
   double joint_agreement = 0;   ///< share of samples in which all named factors are as intended
   int64_t samples = 0;          ///< per value; the joint share has as many as all values together
+  int64_t refine_steps = 0;     ///< with which samples were refined; 0: they are means
   int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
 };
 

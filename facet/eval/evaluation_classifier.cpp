@@ -218,7 +218,8 @@ namespace {
 /// Classifies samples with factor `index` fixed at each of its values in turn; `column` is the
 /// factor's position among the named ones.
 ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& model, size_t index,
-                                         int64_t column, int64_t samples, const Key& key) {
+                                         int64_t column, int64_t samples, const Key& key,
+                                         const Refinement& refinement) {
   const FactorOptions& factor = model.prior.factors[index];
   ClassifierReport::Factor result;
   result.name = factor.name;
@@ -227,10 +228,11 @@ ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& 
   for (int64_t value = 0; value < values; ++value) {
     std::vector<int64_t> fixed(model.prior.size(), -1);
     fixed[index] = value;
-    const LatentSample draw =
-        sample_latents(key.fold(static_cast<uint64_t>(value)), model.prior, samples, fixed);
-    const torch::Tensor predicted =
-        classifier.classify(decode_means(model, draw.z)).select(1, column);
+    const Key own = key.fold(static_cast<uint64_t>(value));
+    const LatentSample draw = sample_latents(own, model.prior, samples, fixed);
+    const torch::Tensor pictures =
+        decode_pictures(model, draw.z, refinement, PictureNoise::each(own, samples));
+    const torch::Tensor predicted = classifier.classify(pictures).select(1, column);
     const torch::Tensor counts =
         torch::bincount(predicted, {}, values).to(torch::kCPU).contiguous();
     const auto* first = counts.data_ptr<int64_t>();
@@ -247,7 +249,7 @@ ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& 
 
 ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
                                   const ImageSet& real, const std::vector<Property>& properties,
-                                  const ClassifierOptions& options) {
+                                  const ClassifierOptions& options, const Refinement& refinement) {
   torch::NoGradGuard no_gradient;
   const FactorialMixture& prior = model.prior;
   const std::vector<size_t> named = named_factors(prior);
@@ -258,12 +260,13 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
       classifier.classify_natural(reconstruct_pixels(model, real, key.fold("binarize"))), labels);
   ClassifierReport report;
   report.samples = options.samples;
+  report.refine_steps = refinement ? refinement.steps : 0;
   report.training_labels = classifier.training_labels();
   int64_t all_values = 0;
   for (size_t f = 0; f < named.size(); ++f) {
     const auto column = static_cast<int64_t>(f);
-    ClassifierReport::Factor factor =
-        classify_factor(classifier, model, named[f], column, options.samples, key.fold(f));
+    ClassifierReport::Factor factor = classify_factor(classifier, model, named[f], column,
+                                                      options.samples, key.fold(f), refinement);
     factor.own_accuracy = own[f];
     factor.reconstructed_accuracy = reconstructed[f];
     all_values += value_count(prior.factors[named[f]]);
@@ -274,7 +277,8 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
   std::vector<torch::Tensor> intended;
   for (const size_t i : named)
     intended.push_back(mixed.components.select(1, static_cast<int64_t>(i)));
-  const torch::Tensor predicted = classifier.classify(decode_means(model, mixed.z));
+  const torch::Tensor predicted = classifier.classify(decode_pictures(
+      model, mixed.z, refinement, PictureNoise::each(key.fold("all"), mixed.z.size(0))));
   report.joint_agreement =
       predicted.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
   return report;
@@ -282,7 +286,8 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
 
 ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const DataOptions& data,
                                         Split split, bool seen_labels_only,
-                                        const ClassifierOptions& options) {
+                                        const ClassifierOptions& options,
+                                        const Refinement& refinement) {
   // Decoded means are grey, so the classifier is trained on grey images.
   DataOptions grey = data;
   grey.binarize = "none";
@@ -293,12 +298,13 @@ ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const Data
   EvaluationClassifier classifier = train_classifier(model.prior, seen, pack.properties, options);
   ImageSet real = select_images(pack, {split}, grey, false, device);
   real.binarize_by_draw = data.binarize != "none";  // as the model saw them
-  return classify_samples(classifier, model, real, pack.properties, options);
+  return classify_samples(classifier, model, real, pack.properties, options, refinement);
 }
 
 Json to_json(const ClassifierReport& report) {
   Json json = {{"training_labels", report.training_labels},
                {"samples", report.samples},
+               {"refine_steps", report.refine_steps},
                {"joint_agreement", report.joint_agreement},
                {"factors", Json::array()}};
   for (const ClassifierReport::Factor& factor : report.factors)

@@ -10,6 +10,7 @@
 #include "facet/core/tensor.h"
 #include "facet/data/batches.h"
 #include "facet/eval/classifier_report.h"
+#include "facet/model/refiner.h"
 #include "facet/model/vae.h"
 #include "facet/nets/convolutional.h"
 
@@ -41,6 +42,7 @@ class EvaluationClassifier {
   torch::Tensor classify_natural(const ImageRows& pixels);
 
   int64_t training_labels() const { return training_labels_; }
+  const Encoder& network() const { return network_; }
 
  private:
   /// Scores of the values of every property, [B, values] each.
@@ -61,16 +63,19 @@ EvaluationClassifier train_classifier(const FactorialMixture& prior, const Image
                                       const ClassifierOptions& options);
 
 /// Fixes every named factor at each of its values in turn, draws all other factors from the prior,
-/// decodes to means, and classifies them. `real` are labelled images that the classifier has not
-/// seen; it gets their pixels, while the model gets binarized ones if `real` binarizes by draw.
+/// decodes to means, refines them if there is a refiner, and classifies them. `real` are labelled
+/// images that the classifier has not seen; it gets their pixels, while the model gets binarized
+/// ones if `real` binarizes by draw.
 ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
                                   const ImageSet& real, const std::vector<Property>& properties,
-                                  const ClassifierOptions& options);
+                                  const ClassifierOptions& options,
+                                  const Refinement& refinement = {});
 
 /// Trains a classifier on the training splits of `data`, with all labels or only with those that
 /// the model's training saw, and applies it to the model's samples; `split` has the real images.
 ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const DataOptions& data,
                                         Split split, bool seen_labels_only,
-                                        const ClassifierOptions& options);
+                                        const ClassifierOptions& options,
+                                        const Refinement& refinement = {});
 
 }  // namespace facet

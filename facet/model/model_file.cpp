@@ -5,6 +5,7 @@
 #include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
+#include "facet/model/shape_options.h"
 
 namespace facet {
 
@@ -21,16 +22,6 @@ void require_finite(const torch::Tensor& tensor, const std::string& name,
                  .expected = "finite values",
                  .cause = "did training diverge? Go back to an earlier checkpoint"});
 }
-
-/// The shape of images, as stored in the metadata.
-struct ShapeOptions {
-  int64_t channels = 0, height = 0, width = 0;
-  void visit(OptionVisitor& visitor) {
-    visitor.option("channels", channels, "Number of channels.", between(1, 3));
-    visitor.option("height", height, "Height in pixels.", at_least(1));
-    visitor.option("width", width, "Width in pixels.", at_least(1));
-  }
-};
 
 }  // namespace
 
@@ -87,7 +78,7 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
 void write_model(const std::filesystem::path& path, const Vae& model) {
   TensorFile file;
   store_model(model, file);
-  const ShapeOptions shape{model.shape().channels, model.shape().height, model.shape().width};
+  const ShapeOptions shape(model.shape());
   file.metadata = {{"format", format_name},
                    {"model", write_options(model.options()).dump()},
                    {"shape", write_options(shape).dump()}};
@@ -115,8 +106,7 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
   for (const FactorOptions& factor : options.factors)
     file.get(fmt::format("prior.{}.m", factor.name), kFloat64,
              {factor.components, factor.dimensions}, object);
-  auto model =
-      std::make_shared<Vae>(options, ImageShape{shape.channels, shape.height, shape.width}, Key(0));
+  auto model = std::make_shared<Vae>(options, shape.shape(), Key(0));
   restore_model(*model, file, object);
   return model;
 }

@@ -210,6 +210,17 @@ torch::Tensor Encoder::forward(torch::Tensor x) const {
   return torch::linear(x.flatten(1), head_.weight, head_.bias);
 }
 
+torch::Tensor Encoder::layer_means(torch::Tensor x) const {
+  std::vector<torch::Tensor> means;
+  if (x.is_cpu()) x = channels_last(x);
+  for (size_t i = 0; i < convolutions_.size(); ++i) {
+    const int64_t stride = shapes_[i].stride, padding = shapes_[i].padding();
+    x = torch::conv2d(x, convolutions_[i].weight, convolutions_[i].bias, stride, padding).relu_();
+    means.push_back(x.mean({2, 3}));
+  }
+  return torch::cat(means, 1);
+}
+
 Decoder::Decoder(const std::vector<ConvolutionLayer>& layers, int64_t latents, int64_t channels,
                  const Key& key) {
   const ConvolutionLayer& deepest = layers.back();

@@ -47,6 +47,8 @@ class Encoder {
  public:
   Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key);
   torch::Tensor forward(torch::Tensor images) const;
+  /// The mean over pixels of the output of every convolution, [B, all their channels].
+  torch::Tensor layer_means(torch::Tensor images) const;
   /// "convolution0.weight" to "head.bias", in the order of the layers.
   NamedTensors parameters() const;
   const std::vector<ConvolutionLayer>& shapes() const { return shapes_; }

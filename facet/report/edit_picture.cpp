@@ -49,30 +49,37 @@ std::vector<std::string> change_notes(const FactorialMixture& prior, const Likel
 
 Image draw_changes(const Vae& model, const torch::Tensor& pixels,
                    const std::vector<std::string>& names, const EditRequest& request,
-                   std::vector<std::string>& notes) {
+                   const Refinement& refinement, std::vector<std::string>& notes) {
   const std::vector<int64_t> changes = parse_fixed(model.prior, request.changes);
   const Encoding encoding = encode_pixels(model, pixels);
   const torch::Tensor edited = edit(model.prior, encoding, changes, request.keep_offset);
   for (const std::string& note :
        change_notes(model.prior, likely_components(model.prior, encoding), changes, names))
     notes.push_back(note);
+  // An image and what it becomes share their noise.
+  const PictureNoise noise = PictureNoise::each(Key(request.seed).fold("edit"), pixels.size(0));
   return draw_rows(
       model,
-      torch::stack({pixels, decode_means(model, encoding.mean), decode_means(model, edited)}, 1),
+      torch::stack({pixels, decode_pictures_of(model, pixels, encoding.mean, refinement, noise),
+                    decode_pictures_of(model, pixels, edited, refinement, noise)},
+                   1),
       names, {"input", "reconstruction", fixed_label(model.prior, changes)}, "");
 }
 
 /// The last of `pixels` is where all others go.
 Image draw_paths(const Vae& model, const torch::Tensor& pixels,
-                 const std::vector<std::string>& names, const EditRequest& request) {
+                 const std::vector<std::string>& names, const EditRequest& request,
+                 const Refinement& refinement) {
   std::vector<size_t> factors;
   for (const std::string& name : request.only) factors.push_back(model.prior.index_of(name));
   const torch::Tensor z = encode_pixels(model, pixels).mean;
   const int64_t count = pixels.size(0) - 1, steps = request.steps;
   const torch::Tensor path =
       interpolate(model.prior, z.narrow(0, 0, count), z.narrow(0, count, 1), steps, factors);
+  const PictureNoise noise =
+      PictureNoise::by_row(Key(request.seed).fold("edit"), count * steps, steps);
   const torch::Tensor decoded =
-      decode_means(model, path.flatten(0, 1)).unflatten(0, {count, steps});
+      decode_pictures(model, path.flatten(0, 1), refinement, noise).unflatten(0, {count, steps});
   const torch::Tensor target = pixels.narrow(0, count, 1).expand_as(pixels.narrow(0, 0, count));
   std::vector<std::string> labels = {"input"};
   for (int64_t step = 0; step < steps; ++step)
@@ -90,6 +97,7 @@ Image draw_paths(const Vae& model, const torch::Tensor& pixels,
 DrawnPicture edit_picture(const LoadedRun& run, const EditRequest& request) {
   const Vae& model = *run.model;
   parse_fixed(model.prior, request.changes);  // before images, which may take a while
+  const Refinement refinement = load_refinement(run, request.refine);
   InputImages images(run, request.inputs.resize);
   const std::vector<std::string> names = images.names(request.inputs);
   std::vector<std::string> all = names;
@@ -98,8 +106,8 @@ DrawnPicture edit_picture(const LoadedRun& run, const EditRequest& request) {
   DrawnPicture picture;
   picture.notes = images.notes();
   picture.image = request.toward.empty()
-                      ? draw_changes(model, pixels, names, request, picture.notes)
-                      : draw_paths(model, pixels, names, request);
+                      ? draw_changes(model, pixels, names, request, refinement, picture.notes)
+                      : draw_paths(model, pixels, names, request, refinement);
   picture.notes.push_back(
       fmt::format("{} edited image{}", names.size(), names.size() == 1 ? "" : "s"));
   return picture;

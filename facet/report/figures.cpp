@@ -234,7 +234,8 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
   else
     layout.title = fixed_label(model.prior, options.fixed, options.groups);
   return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
-                                        : decode_means(model, z)),
+                                        : decode_pictures(model, z, options.refinement,
+                                                          PictureNoise::each(key, options.count))),
           layout};
 }
 
@@ -254,13 +255,14 @@ Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit) 
 
 Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
                       const Axis& columns, int64_t average, uint64_t seed,
-                      const FactorGroups& groups) {
+                      const FactorGroups& groups, const Refinement& refinement) {
   const Key key = Key(seed).fold("grid");
   std::vector<torch::Tensor> cells;
   for (size_t row = 0; row < rows.components.size(); ++row) {
-    const torch::Tensor pixels =
-        decode_means(model, cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
-                                         columns, average, key, groups));
+    const torch::Tensor z = cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
+                                         columns, average, key, groups);
+    const PictureNoise noise = PictureNoise::cycling(key, z.size(0), average);
+    const torch::Tensor pixels = decode_pictures(model, z, refinement, noise);
     for (const torch::Tensor& cell : pixels.split(average))
       cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
   }
@@ -272,16 +274,17 @@ Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis&
 }
 
 Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
-                    const Axis& columns, int64_t blocks, uint64_t seed,
-                    const FactorGroups& groups) {
+                    const Axis& columns, int64_t blocks, uint64_t seed, const FactorGroups& groups,
+                    const Refinement& refinement) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("grid");
   Figure figure;
   for (int64_t block = 0; block < blocks; ++block) {
     const Key block_key = key.fold(static_cast<uint64_t>(block));
+    const torch::Tensor z = cell_latents(prior, fixed, rows, columns, 1, block_key, groups);
     figure.cells.push_back(
-        draw_grid(to_images(decode_means(
-                      model, cell_latents(prior, fixed, rows, columns, 1, block_key, groups))),
+        draw_grid(to_images(decode_pictures(model, z, refinement,
+                                            PictureNoise::shared(block_key, z.size(0)))),
                   axis_layout(model, rows, columns, groups)));
     const torch::Tensor drawn =
         sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0), groups)
@@ -299,7 +302,7 @@ Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& r
 }
 
 Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
-                          uint64_t seed, const FactorGroups& groups) {
+                          uint64_t seed, const FactorGroups& groups, const Refinement& refinement) {
   const FactorialMixture& prior = model.prior;
   const Key key = Key(seed).fold("grid");
   const auto combinations = named_combinations(prior, fixed);
@@ -314,7 +317,8 @@ Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t
   layout.columns = static_cast<int64_t>(combinations.size());
   layout.scale = magnification(model.shape(), layout.column_labels);
   layout.title = combination_title(prior, fixed, groups);
-  return {to_images(decode_means(model, torch::cat(z))), layout};
+  const PictureNoise noise = PictureNoise::by_row(key, draws * layout.columns, layout.columns);
+  return {to_images(decode_pictures(model, torch::cat(z), refinement, noise)), layout};
 }
 
 Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,
@@ -355,13 +359,21 @@ Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& com
 }
 
 Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
-                             const std::vector<std::string>& labels, uint64_t seed) {
+                             const std::vector<std::string>& labels, uint64_t seed,
+                             const Refinement& refinement) {
+  const Key key = Key(seed).fold("reconstruct");
+  const torch::Tensor z = encode_pixels(model, pixels).mean;
   Figure figure;
   figure.cells = to_images(pixels);
   figure.layout.row_labels = {"input"};
   figure.layout.column_labels = labels;
-  add_distributions(model, encode_pixels(model, pixels).mean, Key(seed).fold("reconstruct"),
-                    figure);
+  if (refinement) {
+    for (Image& cell : to_images(
+             decode_pictures_of(model, pixels, z, refinement, PictureNoise::each(key, z.size(0)))))
+      figure.cells.push_back(std::move(cell));
+    figure.layout.row_labels.emplace_back("refined");
+  }
+  add_distributions(model, z, key, figure);
   return figure;
 }
 

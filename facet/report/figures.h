@@ -10,6 +10,7 @@
 
 #include "facet/core/tensor.h"
 #include "facet/model/recipe.h"
+#include "facet/model/refiner.h"
 #include "facet/model/vae.h"
 #include "facet/report/picture.h"
 
@@ -63,6 +64,7 @@ struct SampleOptions {
   bool draw_pixels = false;  ///< draws of p(x|z) in place of its means
   bool bare = false;         ///< images alone: no gaps, no title
   int64_t scale = 0;         ///< magnification; 0 is to some 64 pixels per side, or 1 when bare
+  Refinement refinement;     ///< of the means; none shows them as they are
 };
 /// A square sheet of images drawn from the model.
 Figure sample_figure(Vae& model, const SampleOptions& options);
@@ -79,21 +81,24 @@ struct Axis {
 Axis heaviest_axis(const FactorialMixture& prior, size_t factor, int64_t limit);
 
 /// The paper's K x K figure: each cell the mean over `average` samples with all else drawn, or held
-/// as `fixed` has it.
+/// as `fixed` has it. Refined cells share their noise.
 Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
                       const Axis& columns, int64_t average, uint64_t seed,
-                      const FactorGroups& groups = {});
+                      const FactorGroups& groups = {}, const Refinement& refinement = {});
 
 /// The paper's first figure: in a block the other factors' parts of z are drawn once, and so is the
 /// part of each row and of each column; a block is their Cartesian product, drawn as one cell.
+/// Refined images of a block share their noise.
 Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& rows,
                     const Axis& columns, int64_t blocks, uint64_t seed,
-                    const FactorGroups& groups = {});
+                    const FactorGroups& groups = {}, const Refinement& refinement = {});
 
 /// A column for every combination of the named factors that `fixed` leaves free, a row for each of
-/// `draws` draws of everything else. An Error without named factors and for too many combinations.
+/// `draws` draws of everything else, the noise of refined images among it. An Error without named
+/// factors and for too many combinations.
 Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t draws,
-                          uint64_t seed, const FactorGroups& groups = {});
+                          uint64_t seed, const FactorGroups& groups = {},
+                          const Refinement& refinement = {});
 
 /// How many samples of a component stand beside their mean and variance.
 inline constexpr int64_t kShownSamples = 5;
@@ -104,8 +109,10 @@ Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& com
                       int64_t average, uint64_t seed, const FactorGroups& groups = {});
 
 /// A column for each of the U8 images [B, C, H, W]: the input, the mean, the standard deviation and
-/// a sample of p(x|z) at the mean of q(z|x).
+/// a sample of p(x|z) at the mean of q(z|x). With a refiner the refined mean stands below the
+/// input.
 Figure reconstruction_figure(Vae& model, const torch::Tensor& pixels,
-                             const std::vector<std::string>& labels, uint64_t seed);
+                             const std::vector<std::string>& labels, uint64_t seed,
+                             const Refinement& refinement = {});
 
 }  // namespace facet

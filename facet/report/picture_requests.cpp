@@ -112,7 +112,7 @@ Axis make_axis(const FactorialMixture& prior, const std::string& name, const Com
 }
 
 Figure two_factors(Vae& model, const std::vector<int64_t>& fixed, const GridRequest& request,
-                   std::vector<std::string>& notes) {
+                   const Refinement& refinement, std::vector<std::string>& notes) {
   const FactorialMixture& prior = model.prior;
   std::vector<size_t> factors = fixed_factors(fixed);
   for (const std::string& name : {request.rows, request.columns})
@@ -132,15 +132,19 @@ Figure two_factors(Vae& model, const std::vector<int64_t>& fixed, const GridRequ
     if (fixed[axis.factor] >= 0)
       refuse(prior.factors[axis.factor].name, "a factor at a fixed component",
              "a free one for rows and columns");
-  return request.blocks > 0
-             ? block_figure(model, fixed, rows, columns, request.blocks, request.seed, groups)
-             : average_figure(model, fixed, rows, columns, request.average, request.seed, groups);
+  // The mean of sharp images would be blurred again.
+  const int64_t average = refinement ? 1 : request.average;
+  return request.blocks > 0 ? block_figure(model, fixed, rows, columns, request.blocks,
+                                           request.seed, groups, refinement)
+                            : average_figure(model, fixed, rows, columns, average, request.seed,
+                                             groups, refinement);
 }
 
-Figure all_combinations(Vae& model, const std::vector<int64_t>& fixed, const GridRequest& request) {
+Figure all_combinations(Vae& model, const std::vector<int64_t>& fixed, const GridRequest& request,
+                        const Refinement& refinement) {
   const FactorGroups groups = merged_groups(model.prior, request.merge, fixed_factors(fixed));
   require_groups(model.prior, fixed, groups);
-  return combination_figure(model, fixed, request.draws, request.seed, groups);
+  return combination_figure(model, fixed, request.draws, request.seed, groups, refinement);
 }
 
 /// The groups with these numbers, heaviest first; all if there are none.
@@ -200,7 +204,8 @@ Image sample_picture(const LoadedRun& run, const SampleRequest& request) {
                               .recipe = recipe_of(request, model.prior, fixed, groups),
                               .draw_pixels = request.pixels == "sample",
                               .bare = request.bare,
-                              .scale = request.scale};
+                              .scale = request.scale,
+                              .refinement = load_refinement(run, request.refine)};
   return draw(request.pixels == "distribution" ? distribution_figure(model, options)
                                                : sample_figure(model, options));
 }
@@ -208,9 +213,11 @@ Image sample_picture(const LoadedRun& run, const SampleRequest& request) {
 DrawnPicture grid_picture(const LoadedRun& run, const GridRequest& request) {
   const std::vector<int64_t> fixed = parse_fixed(run.model->prior, request.fixed);
   const bool combinations = request.rows.empty() && request.columns.empty();
+  const Refinement refinement = load_refinement(run, request.refine);
   DrawnPicture picture;
-  picture.image = draw(combinations ? all_combinations(*run.model, fixed, request)
-                                    : two_factors(*run.model, fixed, request, picture.notes));
+  picture.image =
+      draw(combinations ? all_combinations(*run.model, fixed, request, refinement)
+                        : two_factors(*run.model, fixed, request, refinement, picture.notes));
   return picture;
 }
 
@@ -234,8 +241,9 @@ DrawnPicture tree_picture(const LoadedRun& run, const TreeRequest& request) {
   return {draw_dendrogram(tree), {tree.title}};
 }
 
-DrawnPicture reconstruction_picture(const LoadedRun& run, const InputRequest& inputs,
-                                    uint64_t seed) {
+DrawnPicture reconstruction_picture(const LoadedRun& run, const InputRequest& inputs, uint64_t seed,
+                                    const RefineChoice& refine) {
+  const Refinement refinement = load_refinement(run, refine);
   InputImages images(run, inputs.resize);
   const std::vector<std::string> names = images.names(inputs);
   std::vector<std::string> labels;
@@ -243,7 +251,7 @@ DrawnPicture reconstruction_picture(const LoadedRun& run, const InputRequest& in
   const torch::Tensor pixels = images.read(names);
   std::vector<std::string> notes = images.notes();
   notes.push_back(fmt::format("{} reconstruction{}", names.size(), names.size() == 1 ? "" : "s"));
-  return {draw(reconstruction_figure(*run.model, pixels, labels, seed)), notes};
+  return {draw(reconstruction_figure(*run.model, pixels, labels, seed, refinement)), notes};
 }
 
 }  // namespace facet

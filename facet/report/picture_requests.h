@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "facet/data/image.h"
+#include "facet/model/refine_request.h"
 #include "facet/train/loaded_run.h"
 
 namespace facet {
@@ -29,6 +30,7 @@ struct SampleRequest {
   bool bare = false;                      ///< images alone: no gaps, no title
   int64_t scale = 0;                      ///< magnification; 0 chooses one
   std::string pixels = "mean";            ///< of p(x|z): "mean", "sample" or "distribution"
+  RefineChoice refine;                    ///< of means
 };
 /// Images drawn from the model.
 Image sample_picture(const LoadedRun& run, const SampleRequest& request);
@@ -46,6 +48,7 @@ struct GridRequest {
   int64_t blocks = 0;  ///< so many blocks with one draw of all else, in place of averages
   int64_t draws = 6;   ///< rows of combinations
   uint64_t seed = 1;
+  RefineChoice refine;  ///< a refined cell is one sample, whatever `average` is
 };
 /// How factors combine.
 DrawnPicture grid_picture(const LoadedRun& run, const GridRequest& request);
@@ -80,8 +83,8 @@ struct InputRequest {
 };
 
 /// Images beside what the model reconstructs.
-DrawnPicture reconstruction_picture(const LoadedRun& run, const InputRequest& inputs,
-                                    uint64_t seed);
+DrawnPicture reconstruction_picture(const LoadedRun& run, const InputRequest& inputs, uint64_t seed,
+                                    const RefineChoice& refine = {});
 
 struct EditRequest {
   InputRequest inputs;
@@ -90,6 +93,8 @@ struct EditRequest {
   std::string toward;                ///< the image to go to step by step, in place of changes
   std::vector<std::string> only;     ///< factors that go; empty for all
   int64_t steps = 7;                 ///< images on the way, with both ends
+  uint64_t seed = 1;                 ///< of the noise of refined images
+  RefineChoice refine;
 };
 /// Images with some of their factors changed.
 DrawnPicture edit_picture(const LoadedRun& run, const EditRequest& request);

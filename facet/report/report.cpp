@@ -46,14 +46,22 @@ bool mixtures_are_placed(const FactorialMixture& prior) {
 /// Draws the figures of one model; each says how to draw it again.
 class Illustrator {
  public:
-  Illustrator(Vae& model, std::string run) : model_(model), run_(shell_quoted(run)) {}
+  Illustrator(Vae& model, std::string run, const Refinement& refinement)
+      : model_(model), run_(shell_quoted(run)), refinement_(refinement) {
+    if (!refinement) return;
+    refined_ = " --refined";
+    if (refinement.steps != kDefaultRefineSteps)
+      refined_ += fmt::format(" --refine-steps {}", refinement.steps);
+  }
 
   ReportFigure samples() const {
     return {
-        sample_figure(model_, {.seed = kSeed}), "Samples",
-        "Images drawn from the model: a component of every factor by its weight, a point of the "
-        "component, and the mean of the pixels there.",
-        fmt::format("facet sample {} --out samples.png", run_)};
+        sample_figure(model_, {.seed = kSeed, .refinement = refinement_}), "Samples",
+        fmt::format(
+            "Images drawn from the model: a component of every factor by its weight, a point of "
+            "the component, and the mean of the pixels there{}.",
+            refinement_ ? ", refined" : ""),
+        fmt::format("facet sample {}{} --out samples.png", run_, refined_)};
   }
 
   /// As many of the named factors as give a picture of moderate width; the others are held at their
@@ -77,12 +85,13 @@ class Illustrator {
     }
     if (shown.empty()) return std::nullopt;
     return ReportFigure{
-        combination_figure(model_, fixed, kCombinationRows, kSeed), "Named factors",
+        combination_figure(model_, fixed, kCombinationRows, kSeed, {}, refinement_),
+        "Named factors",
         fmt::format("Columns are values of {}, requested by name; along a row everything else is "
                     "fixed.",
                     listed(shown)),
-        fmt::format("facet grid {} --combinations --rows-count {}{} --out combinations.png", run_,
-                    kCombinationRows, held)};
+        fmt::format("facet grid {} --combinations --rows-count {}{}{} --out combinations.png", run_,
+                    kCombinationRows, held, refined_)};
   }
 
   ReportFigure averages(size_t rows, size_t columns) const {
@@ -133,18 +142,21 @@ class Illustrator {
       labels.push_back(std::to_string(index));
       pixels.push_back(images.pixels[index].to(torch::kCPU));
     }
-    return {reconstruction_figure(model_, torch::stack(pixels), labels, kSeed), "Reconstructions",
-            fmt::format("Images of the {} split by their numbers, and the mean, the standard "
+    return {reconstruction_figure(model_, torch::stack(pixels), labels, kSeed, refinement_),
+            "Reconstructions",
+            fmt::format("Images of the {} split by their numbers, {}and the mean, the standard "
                         "deviation and a sample "
                         "of the pixels that the model expects for them.",
-                        split),
-            fmt::format("facet reconstruct {} --split {} --count {} --out reconstruct.png", run_,
-                        split, kReconstructions)};
+                        split, refinement_ ? "refined reconstructions, " : ""),
+            fmt::format("facet reconstruct {} --split {} --count {}{} --out reconstruct.png", run_,
+                        split, kReconstructions, refined_)};
   }
 
  private:
   Vae& model_;
   std::string run_;
+  Refinement refinement_;
+  std::string refined_;  ///< the options of commands
 };
 
 /// The two factors whose components say most about an image, free ones before named ones; fewer
@@ -264,7 +276,7 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
       has_split(pack, Split::test) ? "test" : config.data.train_splits.front();
   const ImageSet images =
       select_images(pack, {parse_split(split)}, config.data, false, model.device());
-  const Illustrator illustrator(model, options.command_path);
+  const Illustrator illustrator(model, options.command_path, options.refinement);
   if (mixtures_are_placed(model.prior)) {
     notice(fmt::format("measuring on the {} split", split));
     report.evaluation = evaluate(model, images, pack.properties, split, {.merge = true});

@@ -25,6 +25,7 @@ namespace facet {
 
 struct ReportOptions {
   bool classify = false;     ///< train an evaluation classifier and apply it to samples
+  Refinement refinement;     ///< of samples, combinations and reconstructions
   std::string command_path;  ///< the run as commands in the report name it
   std::string version;       ///< of the program, for the page's foot
   std::function<void(const std::string&)> notice;  ///< hears what is being done

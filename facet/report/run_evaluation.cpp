@@ -14,8 +14,12 @@ RunEvaluation evaluate_run(LoadedRun run, const EvaluationRequest& request) {
   const ImageSet images = select_images(pack, {split}, run.config.data, false, run.model->device());
   RunEvaluation result;
   if (request.classify)
-    result.classifier = classify_model_samples(*run.model, pack, run.config.data, split,
-                                               request.seen_labels_only, request.classifier);
+    result.classifier =
+        classify_model_samples(*run.model, pack, run.config.data, split, request.seen_labels_only,
+                               request.classifier, load_refinement(run, request.refine));
+  if (request.measure_fidelity)
+    result.fidelity =
+        measure_run_fidelity(run, pack, request.split, request.fidelity, request.notice);
   EvaluationOptions options = request.evaluation;
   options.merge = true;
   result.evaluation = evaluate(*run.model, images, pack.properties, request.split, options);

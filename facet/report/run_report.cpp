@@ -14,6 +14,7 @@ std::string run_report(const LoadedRun& run, const ReportRequest& request) {
   require_shape(pack, *run.model, run.config.data.pack);
   return report_page(gather_report(run.folder, run.config, *run.model, pack,
                                    {.classify = request.classify,
+                                    .refinement = load_refinement(run, request.refine),
                                     .command_path = request.command_path,
                                     .version = fmt::format("facet {}", version()),
                                     .notice = request.notice}));

@@ -10,6 +10,7 @@ namespace facet {
 
 struct ReportRequest {
   bool classify = false;     ///< train an evaluation classifier and ask it about samples
+  RefineChoice refine;       ///< of samples, combinations and reconstructions
   std::string command_path;  ///< the run as commands in the report name it
   std::function<void(const std::string&)> notice;  ///< hears what is being done
 };

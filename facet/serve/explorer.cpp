@@ -54,7 +54,8 @@ void Explorer::check_body(std::string_view path, const std::string& content_type
 }
 
 Explorer::Explorer(ExplorerOptions options)
-    : context_(options.run, options.device, options.program, std::move(options.pack)) {}
+    : context_(options.run, options.device, options.program, std::move(options.pack),
+               options.refine) {}
 
 Explorer::~Explorer() = default;
 

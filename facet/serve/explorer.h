@@ -20,6 +20,7 @@ struct ExplorerOptions {
   torch::Device device = torch::kCPU;  ///< where to compute
   std::optional<Pack> pack;            ///< to search for nearest images
   std::string program = "facet";       ///< with its version
+  RefineChoice refine;                 ///< of pictures
 };
 
 class Explorer : public RequestHandler {

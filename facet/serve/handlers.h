@@ -24,11 +24,13 @@ namespace facet {
 struct HandlerContext {
   /// An Error where the folder has no run, or a model that cannot be read.
   HandlerContext(const std::filesystem::path& run_, torch::Device device_,
-                 const std::string& program_, std::optional<Pack> pack);
+                 const std::string& program_, std::optional<Pack> pack,
+                 const RefineChoice& refine_);
 
   std::filesystem::path run;  ///< as the user gave it; commands name it so
   torch::Device device;
   std::string program;  ///< with its version
+  RefineChoice refine;  ///< of pictures
   RunWatch run_watch;
   ModelThread thread;
   std::unique_ptr<NearestImages> nearest;  ///< null without a pack

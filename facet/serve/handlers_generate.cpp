@@ -29,25 +29,28 @@ LatentSample with_components(const FactorialMixture& prior, const torch::Tensor&
   return {z, likely_components(prior, point_mass(z.to(device))).components.to(torch::kCPU)};
 }
 
-std::string sample_command(const HandlerContext& context, const FactorialMixture& prior,
+std::string sample_command(const HandlerContext& context, const ServedModel& model,
                            const State& state, int64_t scale) {
-  return fmt::format("facet sample {} --bare --count 1 --seed {}{}{} --device {} --out sample.png",
-                     shell_quoted(context.run.string()), state.seed,
-                     recipe_options(prior, state.recipe, state.seed),
-                     scale == 1 ? "" : fmt::format(" --scale {}", scale),
-                     context.device.is_cpu() ? "cpu" : "cuda");
+  return fmt::format(
+      "facet sample {} --bare --count 1 --seed {}{}{}{} --device {} --out sample.png",
+      shell_quoted(context.run.string()), state.seed,
+      recipe_options(model.prior(), state.recipe, state.seed),
+      scale == 1 ? "" : fmt::format(" --scale {}", scale), refine_options(model.refinement),
+      context.device.is_cpu() ? "cpu" : "cuda");
 }
 
-std::string edit_command(const HandlerContext& context, const FactorialMixture& prior,
+std::string edit_command(const HandlerContext& context, const ServedModel& model,
                          const std::vector<int64_t>& changes, bool keep_offset) {
+  const FactorialMixture& prior = model.prior();
   std::string options;
   for (size_t i = 0; i < changes.size(); ++i)
     if (changes[i] >= 0)
       options += " --change " + shell_quoted(prior.factors[i].name + "=" +
                                              prior.factors[i].component_name(changes[i]));
-  return fmt::format("facet edit {} IMAGE{}{} --resize --out edit.png",
+  return fmt::format("facet edit {} IMAGE{}{}{} --resize --out edit.png",
                      shell_quoted(context.run.string()), options,
-                     keep_offset || options.empty() ? "" : " --no-offset");
+                     keep_offset || options.empty() ? "" : " --no-offset",
+                     refine_options(model.refinement));
 }
 
 }  // namespace
@@ -65,14 +68,16 @@ ApiResponse answer_generate(HandlerContext& context, const ApiRequest& request) 
 
   std::vector<torch::Tensor> z, components;
   std::vector<std::string> commands;
+  PictureNoise noise;
   for (const State& state : states) {
     const LatentSample drawn = draw_recipe(prior, state.recipe, 1);
     z.push_back(drawn.z);
     components.push_back(drawn.components);
-    commands.push_back(sample_command(context, prior, state, look.scale));
+    commands.push_back(sample_command(context, *model, state, look.scale));
+    noise.keys.push_back(PictureNoise::each(Key(state.seed).fold("samples"), 1).keys.front());
   }
   const LatentSample latents{torch::cat(z), torch::cat(components)};
-  return pictures_response(*model, look, context.thread.decode(model, latents.z), latents,
+  return pictures_response(*model, look, context.thread.pictures(model, latents.z, noise), latents,
                            commands);
 }
 
@@ -87,7 +92,9 @@ ApiResponse answer_decode(HandlerContext& context, const ApiRequest& request) {
     rows.push_back(read_row(value, prior.dimensions(), kLargestLatent));
   const Look look = read_look(body, model->shape(), static_cast<int64_t>(rows.size()));
   const LatentSample latents = with_components(prior, torch::cat(rows), context.device);
-  return pictures_response(*model, look, context.thread.decode(model, latents.z), latents, {});
+  return pictures_response(*model, look,
+                           context.thread.pictures(model, latents.z, edit_noise(latents.z.size(0))),
+                           latents, {});
 }
 
 ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request) {
@@ -109,12 +116,13 @@ ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request) {
     const std::vector<int64_t> changes = read_changes(prior, value.at("changes"));
     const bool keep_offset = !value.has("keep_offset") || value.at("keep_offset").boolean();
     rows.push_back(edit(prior, encoding, changes, keep_offset));
-    commands.push_back(edit_command(context, prior, changes, keep_offset));
+    commands.push_back(edit_command(context, *model, changes, keep_offset));
   }
   const Look look = read_look(body, model->shape(), static_cast<int64_t>(rows.size()));
   const LatentSample latents = with_components(prior, torch::cat(rows), context.device);
-  return pictures_response(*model, look, context.thread.decode(model, latents.z), latents,
-                           commands);
+  return pictures_response(*model, look,
+                           context.thread.pictures(model, latents.z, edit_noise(latents.z.size(0))),
+                           latents, commands);
 }
 
 }  // namespace facet

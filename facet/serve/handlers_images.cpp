@@ -90,7 +90,7 @@ ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
   Encoding encoding;
   context.thread.run([&] { encoding = encode_pixels(*model->networks, upload.pixels); });
   const Json factors = factor_probabilities(model->prior(), encoding);
-  const torch::Tensor reconstruction = context.thread.decode(model, encoding.mean);
+  const torch::Tensor reconstruction = context.thread.pictures(model, encoding.mean, edit_noise(1));
   return json_response({{"version", model->version},
                         {"notice", upload.notice},
                         {"original", shape_json(upload.original)},

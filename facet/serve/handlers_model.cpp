@@ -34,13 +34,15 @@ Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model)
 }  // namespace
 
 HandlerContext::HandlerContext(const std::filesystem::path& run_, torch::Device device_,
-                               const std::string& program_, std::optional<Pack> pack)
+                               const std::string& program_, std::optional<Pack> pack,
+                               const RefineChoice& refine_)
     : run(run_),
       device(device_),
       program(program_),
+      refine(refine_),
       run_watch(RunFolder::open(run)),
       nearest(pack ? std::make_unique<NearestImages>(std::move(*pack)) : nullptr),
-      model(RunFolder::open(run), device, thread, nearest.get()) {}
+      model(RunFolder::open(run), device, thread, nearest.get(), refine) {}
 
 ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
   Query(request, {});

@@ -5,12 +5,18 @@
 #include "facet/core/error.h"
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/message.h"
+#include "facet/train/loaded_run.h"
 
 namespace facet {
 
 ModelReloader::ModelReloader(const RunFolder& folder, torch::Device device, ModelThread& thread,
-                             NearestImages* nearest)
-    : path_(folder.model()), device_(device), thread_(thread), nearest_(nearest) {
+                             NearestImages* nearest, const RefineChoice& refine)
+    : folder_(folder),
+      path_(folder.model()),
+      refine_(refine),
+      device_(device),
+      thread_(thread),
+      nearest_(nearest) {
   // A run that has only begun has no model yet; one that cannot be read will not mend itself.
   if (const std::string version = file_version(path_); !version.empty()) load(version);
   watcher_ = std::thread([this] { watch(); });
@@ -37,6 +43,7 @@ void ModelReloader::watch() {
 void ModelReloader::load(const std::string& version) {
   seen_ = version;
   const ServedModelPointer fresh = load_served_model(path_, version, device_, thread_);
+  fresh->refinement = load_refinement({folder_, {}, fresh->networks}, refine_);
   if (nearest_ != nullptr && nearest_->pack().shape() != fresh->shape())
     throw Error({.doing = "searching the pack",
                  .found = "images of " + shape_text(nearest_->pack().shape()),

@@ -18,9 +18,10 @@ namespace facet {
 class ModelReloader {
  public:
   /// Reads the model where the folder has one; an Error where it cannot be read or where images to
-  /// search have another shape. `nearest` may be null; it encodes its images with every new model.
+  /// search have another shape, and, with `refine`, where the run has no refiner of this model.
+  /// `nearest` may be null; it encodes its images with every new model.
   ModelReloader(const RunFolder& folder, torch::Device device, ModelThread& thread,
-                NearestImages* nearest);
+                NearestImages* nearest, const RefineChoice& refine = {});
   ModelReloader(const ModelReloader&) = delete;
   ModelReloader& operator=(const ModelReloader&) = delete;
   ~ModelReloader();
@@ -37,7 +38,9 @@ class ModelReloader {
   void load(const std::string& version);
   void watch();
 
+  RunFolder folder_;
   std::filesystem::path path_;
+  RefineChoice refine_;
   torch::Device device_;
   ModelThread& thread_;
   NearestImages* nearest_;

@@ -38,6 +38,19 @@ torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
   return job->pixels;
 }
 
+torch::Tensor ModelThread::pictures(const std::shared_ptr<ServedModel>& model,
+                                    const torch::Tensor& z, const PictureNoise& noise) {
+  if (!model->refinement) return decode(model, z);
+  std::vector<torch::Tensor> parts;
+  for (int64_t n = 0; n < z.size(0); ++n)
+    run([&] {
+      const Vae& networks = *model->networks;
+      parts.push_back(decode_pictures(networks, z.narrow(0, n, 1).to(networks.device()),
+                                      model->refinement, {{noise.keys[static_cast<size_t>(n)]}}));
+    });
+  return torch::cat(parts);
+}
+
 void ModelThread::run(const std::function<void()>& task) {
   const auto job = std::make_shared<Job>();
   job->task = task;

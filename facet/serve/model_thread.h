@@ -28,6 +28,11 @@ class ModelThread {
   /// The means of p(x|z) for z [B, Z], U8 [B, C, H, W]; waits for them.
   torch::Tensor decode(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z);
 
+  /// Pictures of latent vectors: decode(), or refined if the model is served so. Each is refined
+  /// alone, as a command makes it: in a batch the last bits may differ.
+  torch::Tensor pictures(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z,
+                         const PictureNoise& noise);
+
   /// Runs something else that uses the networks, and waits until it is done.
   void run(const std::function<void()>& task);
 

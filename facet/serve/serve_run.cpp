@@ -19,6 +19,7 @@ void serve_run(const ServeOptions& options, const std::function<void(int port)>&
   ExplorerOptions explored;
   explored.run = options.run;
   explored.device = choose_device(options.device);
+  explored.refine = options.refine;
   explored.program = fmt::format("facet {}", version());
   if (!options.pack.empty()) explored.pack = read_pack(options.pack);
   Explorer explorer(std::move(explored));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "facet/model/refine_request.h"
 #include "facet/serve/http_options.h"
 
 namespace facet {
@@ -13,6 +14,7 @@ struct ServeOptions {
   std::string pack;            ///< to search for nearest images; may be empty
   std::string device = "cpu";  ///< where to compute
   HttpOptions http;
+  RefineChoice refine;  ///< of pictures
 };
 
 /// `ready` gets the port once requests are answered; `stop` is asked every 50 milliseconds.

@@ -13,6 +13,7 @@
 
 #include "facet/core/json.h"
 #include "facet/core/tensor.h"
+#include "facet/model/refiner.h"
 #include "facet/model/vae.h"
 
 namespace facet {
@@ -50,6 +51,7 @@ class AnswerCache {
 
 struct ServedModel {
   std::shared_ptr<Vae> networks;  ///< for the model's thread alone, except for what is constant
+  Refinement refinement;          ///< of pictures; none shows means
   std::string version;            ///< of the file
   /// Pictures in one forward pass; 1 where the machine computes a picture differently in a batch,
   /// because it has to be the same as `facet sample` makes.

@@ -21,16 +21,11 @@
 #include "facet/train/config.h"
 #include "facet/train/encoded_images.h"
 #include "facet/train/finite_check.h"
+#include "facet/train/step_options.h"
 #include "facet/train/step_plan.h"
 #include "facet/train/training_data.h"
 
 namespace facet {
-
-/// How the steps of a run are computed. They do not change the results.
-struct StepOptions {
-  bool capture = true;         ///< on a GPU: capture steps as CUDA graphs and replay them
-  bool stream_images = false;  ///< keep pixels in host memory even if they fit on the GPU
-};
 
 class Learner {
  public:

@@ -7,6 +7,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
+#include "facet/model/refiner.h"
 
 namespace facet {
 
@@ -18,6 +19,17 @@ LoadedRun load_run(const std::filesystem::path& path, const std::string& device)
                 read_model(file ? path : folder.model())};
   run.model->move_to(where);
   return run;
+}
+
+Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice) {
+  if (!choice.refined) return {};
+  if (!std::filesystem::exists(run.folder.refiner()))
+    throw Error({.doing = "refining pictures of",
+                 .object = run.folder.path.string(),
+                 .found = "no refiner in the run",
+                 .expected = "refiner.safetensors",
+                 .cause = fmt::format("run `facet refine {}` first", run.folder.path.string())});
+  return {read_refiner(run.folder.refiner(), *run.model), choice.steps};
 }
 
 void require_shape(const Pack& pack, const Vae& model, const std::string& object) {

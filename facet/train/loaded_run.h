@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "facet/model/refine_request.h"
 #include "facet/train/config.h"
 #include "facet/train/run_folder.h"
 
 namespace facet {
 
 struct Pack;
+struct Refinement;
 class Vae;
 
 struct LoadedRun {
@@ -22,6 +24,10 @@ struct LoadedRun {
 /// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on a
 /// device ("auto", "cpu" or "cuda").
 LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
+
+/// The refiner of the run, on the model's device, if the pictures are to be refined; else none.
+/// Throws an Error if the run has none, or one that belongs to another model.
+Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice);
 
 /// Throws an Error that names `object` if the images of a pack do not have the model's shape.
 void require_shape(const Pack& pack, const Vae& model, const std::string& object);

@@ -23,6 +23,17 @@ struct RunFolder {
   std::filesystem::path samples() const { return path / "samples.png"; }
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
+  /// What `facet eval --fidelity` adds to a run.
+  std::filesystem::path features() const { return path / "features.safetensors"; }
+  std::filesystem::path fidelity() const { return path / "fidelity.json"; }
+  /// What `facet refine` adds to a run.
+  std::filesystem::path refiner() const { return path / "refiner.safetensors"; }
+  std::filesystem::path refiner_state() const { return path / "refiner-state.safetensors"; }
+  std::filesystem::path refiner_config() const { return path / "refiner-config.json"; }
+  std::filesystem::path refiner_metrics() const { return path / "refiner-metrics.jsonl"; }
+  /// Not in events(), which tells when the model was trained.
+  std::filesystem::path refiner_events() const { return path / "refiner-events"; }
+  std::filesystem::path refiner_samples() const { return path / "refiner-samples.png"; }
 
   /// The folder of a run that is given by its path or by that of one of its model files.
   static RunFolder of(const std::filesystem::path& path);

@@ -11,6 +11,7 @@
 #include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
+#include "facet/train/gpu_error.h"
 
 namespace facet {
 
@@ -22,14 +23,6 @@ std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, tor
   if (trained_on || !pack.split.eq(static_cast<int64_t>(Split::valid)).any().item<bool>())
     return std::nullopt;
   return select_images(pack, {Split::valid}, config.data, false, device);
-}
-
-/// Whether the text of a LibTorch error is about the GPU itself.
-bool is_gpu_error(const std::string& text) {
-  for (const char* sign :
-       {"CUDA error", "CUDA driver error", "cuDNN error", "CUBLAS_STATUS", "CUDNN_STATUS"})
-    if (text.find(sign) != std::string::npos) return true;
-  return false;
 }
 
 }  // namespace
@@ -120,15 +113,9 @@ void Trainer::require_finite() const {
 }
 
 void Trainer::fail_on_gpu(const c10::Error& error) const {
-  const std::string text = error.what_without_backtrace();
-  throw Error(
-      {.doing = fmt::format("training, {}, run", position_text()),
-       .object = folder_.path.string(),
-       .found = fmt::format("a GPU that stopped working ({})", text.substr(0, text.find('\n'))),
-       .expected = "a working GPU",
-       .cause = fmt::format("the last good checkpoint, at {}, is unchanged; continue with: "
-                            "facet train --out {} --resume",
-                            last_checkpoint_, folder_.path.string())});
+  throw_gpu_error(error, fmt::format("training, {}, run", position_text()), folder_.path.string(),
+                  last_checkpoint_,
+                  fmt::format("facet train --out {} --resume", folder_.path.string()));
 }
 
 void Trainer::enter(Phase phase) {

@@ -107,14 +107,16 @@ TEST_F(Pictures, HelpNamesEveryOption) {
     const char* command;
     std::vector<const char*> options;
   } cases[] = {
-      {"sample", {"--count", "--fix", "--merge", "--pixels"}},
+      {"sample", {"--count", "--fix", "--merge", "--pixels", "--refined", "--refine-steps"}},
       {"grid",
        {"--rows", "--cols", "--fix", "--merge", "--average", "--blocks", "--combinations",
-        "--limit"}},
+        "--limit", "--refined", "--refine-steps"}},
       {"clusters",
        {"--factor", "--components", "--limit", "--average", "--merge", "--tree", "--leaves"}},
-      {"reconstruct", {"images", "--split", "--count", "--resize"}},
-      {"edit", {"images", "--change", "--no-offset", "--toward", "--steps", "--only", "--resize"}}};
+      {"reconstruct", {"images", "--split", "--count", "--resize", "--refined", "--refine-steps"}},
+      {"edit",
+       {"images", "--change", "--no-offset", "--toward", "--steps", "--only", "--resize",
+        "--refined", "--refine-steps"}}};
   for (const auto& one : cases) {
     const std::string help = run_facet({one.command, "--help"}).out;
     for (const char* option : {"run", "--out", "--seed", "--device"})

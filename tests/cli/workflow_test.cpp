@@ -25,13 +25,17 @@ TEST(Help, EveryCommandNamesItsOptions) {
        {"train", "sweep", "eval", "sample", "export", "import", "info", "bench", "--help",
         "--version"}},
       {{"train"}, {"config", "--out", "--set", "--resume", "--device", "--describe-options"}},
+      {{"refine"},
+       {"run", "--config", "--set", "--network", "--steps", "--batch-size", "--seed", "--resume",
+        "--overwrite", "--describe-options", "--pack", "--device"}},
       {{"sweep"},
        {"config", "--vary", "--out", "--set", "--jobs", "--resume", "--join", "--shard",
         "--device"}},
       {{"bench"}, {"--network", "--components", "--batch", "--steps", "--json", "--device"}},
       {{"eval"},
        {"run", "--split", "--samples", "--importance", "--json", "--device", "--judge",
-        "--judge-labels", "--judge-samples", "--judge-steps", "--vectors", "--tensor", "--labels"}},
+        "--judge-labels", "--judge-samples", "--judge-refined", "--judge-steps", "--fidelity",
+        "--vectors", "--tensor", "--labels"}},
       {{"fit"},
        {"vectors", "--out", "--components", "--factors", "--labels", "--name", "--start",
         "--tensor", "--config", "--set", "--describe-options"}},
@@ -82,6 +86,14 @@ TEST(Documentation, ConfigPageIsWhatTheProgramDescribes) {
   if (!fs::exists(page))
     FAIL() << "there is no " << page << ": make it with 'facet train --describe-options'";
   EXPECT_EQ(read_text(page, "test"), result.out);
+}
+
+TEST(Documentation, RefineConfigPageIsWhatTheProgramDescribes) {
+  const ProgramResult result = run_facet({"refine", "--describe-options"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(contains(result.out, "`network.multipliers`")) << result.out;
+  EXPECT_EQ(read_text(fs::path(FACET_SOURCE_FOLDER) / "docs" / "refine-config.md", "test"),
+            result.out);
 }
 
 /// One finished run that tests look at and do not change.

@@ -1,0 +1,106 @@
+// The refiner: it turns a model's decoded mean, which is blurred, into a sharp image. It is a
+// conditional flow: a network v(x, t | mean) is trained so that following dx/dt = v from noise at
+// t = 0 to t = 1 draws an image given its mean (docs/mathematics.md). It belongs to one model,
+// which it does not change. All its images are float32 [B, C, H, W] in [-1, 1].
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "facet/core/random.h"
+#include "facet/core/tensor.h"
+#include "facet/model/refine_request.h"
+#include "facet/model/vae.h"
+#include "facet/nets/unet.h"
+
+namespace facet {
+
+class Refiner {
+ public:
+  /// `model` is the fingerprint of the model that it belongs to (model/fingerprint.h).
+  Refiner(const UnetOptions& options, const ImageShape& shape, std::string model, const Key& key);
+
+  /// v at images x [B, C, H, W] and times [B], given means [B, C, H, W]. On a GPU the network
+  /// computes in bfloat16; the result is float32.
+  torch::Tensor velocity(const torch::Tensor& x, const torch::Tensor& means,
+                         const torch::Tensor& times) const;
+
+  NamedTensors parameters() const { return network_.parameters(); }
+  const UnetOptions& network() const { return network_.options(); }
+  const ImageShape& shape() const { return shape_; }
+  const std::string& model() const { return model_; }
+  torch::Device device() const;
+  void move_to(torch::Device device);
+  int64_t parameter_count() const;
+  /// The images to refine at once: at most 128, or fewer if its layers are so large that these
+  /// would take more than half a gigabyte each.
+  int64_t images_at_once() const;
+
+ private:
+  ImageShape shape_;
+  std::string model_;
+  Unet network_;
+};
+
+/// U8 pixels as float32 in [-1, 1], and back.
+torch::Tensor to_unit_range(const torch::Tensor& pixels);
+torch::Tensor from_unit_range(const torch::Tensor& images);
+/// The means of p(x|z) in [-1, 1], on the model's device, for z [B, Z]. Means of a Gaussian may lie
+/// outside by a little.
+torch::Tensor unit_means(const Vae& model, const torch::Tensor& z);
+
+/// x_t = (1 - t) noise + t image, for times [B].
+torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
+                        const torch::Tensor& times);
+
+/// dx/dt at images x and a time.
+using Velocity = std::function<torch::Tensor(const torch::Tensor& x, double time)>;
+/// Follows dx/dt = v from x at time `start` to t = 1 in `steps` steps of Heun's method; the last is
+/// one of Euler's, because v is not trained at t = 1.
+torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double start, int64_t steps);
+
+/// The time from which a photograph is refined: so much of it is kept.
+inline constexpr double kPhotographStart = 0.5;
+
+/// How pictures are made from means.
+struct Refinement {
+  std::shared_ptr<const Refiner> refiner;  ///< null: they are the means
+  int64_t steps = kDefaultRefineSteps;
+
+  explicit operator bool() const { return refiner != nullptr; }
+};
+
+/// The noise that each of a list of pictures starts from. Pictures with the same key share it, and
+/// then differ only in what their latent vectors say.
+struct PictureNoise {
+  std::vector<Key> keys;
+
+  /// Its own for each.
+  static PictureNoise each(const Key& key, int64_t count);
+  /// One for all.
+  static PictureNoise shared(const Key& key, int64_t count);
+  /// One for every `repeats` pictures in turn: rows that share their noise.
+  static PictureNoise by_row(const Key& key, int64_t count, int64_t repeats);
+  /// The same `period` of them again and again.
+  static PictureNoise cycling(const Key& key, int64_t count, int64_t period);
+};
+
+/// Pictures for z [B, Z], U8 [B, C, H, W] on the CPU: the means of p(x|z), refined if there is a
+/// refiner. A picture is the same whichever others are made with it.
+torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
+                              const Refinement& refinement, const PictureNoise& noise);
+/// The same for z that was found from photographs, U8 [B, C, H, W], as the mean of q(z|x), and
+/// perhaps changed: the flow starts from the photograph, changed as its decoded mean has changed,
+/// with half noise, so that what the latent vector does not describe stays.
+torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,
+                                 const torch::Tensor& z, const Refinement& refinement,
+                                 const PictureNoise& noise);
+
+void write_refiner(const std::filesystem::path& path, const Refiner& refiner);
+/// Throws an Error if it belongs to another model than this one. On the model's device.
+std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const Vae& model);
+
+}  // namespace facet

@@ -1,0 +1,66 @@
+// A refiner as a file: the network's parameters by name; the metadata has the network's options,
+// the shape of the images and the fingerprint of the model.
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/json.h"
+#include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
+#include "facet/model/fingerprint.h"
+#include "facet/model/refiner.h"
+#include "facet/model/shape_options.h"
+
+namespace facet {
+
+namespace {
+
+constexpr const char* refiner_format = "facet-refiner-1";
+
+}  // namespace
+
+void write_refiner(const std::filesystem::path& path, const Refiner& refiner) {
+  TensorFile file;
+  for (const auto& [name, tensor] : refiner.parameters()) file.tensors[name] = tensor.detach();
+  file.metadata = {{"format", refiner_format},
+                   {"model", refiner.model()},
+                   {"shape", write_options(ShapeOptions(refiner.shape())).dump()},
+                   {"network", write_options(refiner.network()).dump()}};
+  write_safetensors(path, file, "saving the refiner");
+}
+
+std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const Vae& model) {
+  torch::NoGradGuard no_gradient;
+  const std::string object = path.string();
+  const Attempt reading{"reading a refiner", object};
+  const TensorFile file = read_safetensors(path, "reading a refiner");
+  const auto metadata = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  if (metadata("format") != refiner_format)
+    reading.fail(fmt::format("format '{}'", metadata("format")),
+                 fmt::format("'{}'", refiner_format), "is this a model?");
+  if (const std::string own = fingerprint(model); metadata("model") != own)
+    reading.fail(fmt::format("the refiner of another model, {}", metadata("model")),
+                 fmt::format("that of this one, {}", own),
+                 "was the run trained further? 'facet refine RUN --overwrite' makes a new one");
+  UnetOptions network;
+  ShapeOptions shape;
+  read_options(network, parse_config(metadata("network"), object), object);
+  read_options(shape, parse_config(metadata("shape"), object), object);
+  if (shape.shape() != model.shape())
+    reading.fail("a refiner of images of another size", "that of the model's", "is it damaged?");
+  // Checked before anything of this size is allocated.
+  file.get("input.weight", kFloat32, {network.width, 2 * shape.channels, 3, 3}, object);
+  auto refiner = std::make_shared<Refiner>(network, shape.shape(), metadata("model"), Key(0));
+  for (const auto& [name, parameter] : refiner->parameters()) {
+    const torch::Tensor& stored = file.get(name, kFloat32, parameter.sizes(), object);
+    if (!torch::isfinite(stored).all().item<bool>())
+      reading.fail(fmt::format("NaN or infinity in '{}'", name), "finite numbers");
+    parameter.copy_(stored);
+  }
+  refiner->move_to(model.device());
+  return refiner;
+}
+
+}  // namespace facet

@@ -1,0 +1,110 @@
+#include "facet/report/run_fidelity.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/core/json.h"
+#include "facet/core/torch.h"
+#include "facet/data/batches.h"
+#include "facet/eval/evaluation_classifier.h"
+#include "facet/eval/feature_network.h"
+#include "facet/model/refiner.h"
+#include "facet/prior/sampling.h"
+
+namespace facet {
+
+namespace {
+
+constexpr int64_t fewest_compared = 50;
+constexpr int64_t scaling_images = 10000;
+
+/// Images to compare, by name; the first are the reference.
+using ImageGroups = std::vector<std::pair<std::string, ImageRows>>;
+
+/// Two halves of the images, and samples of the model.
+ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t count,
+                            const FidelityRequest& request) {
+  const Vae& model = *run.model;
+  const Key key = Key(request.seed).fold("fidelity");
+  const torch::Tensor order = permutation(key.fold("halves"), real.count());
+  const auto half = [&](int64_t begin) {
+    return real.pixels.select(order.narrow(0, begin, count).to(real.pixels.device()));
+  };
+  const torch::Tensor z = sample_latents(key.fold("samples"), model.prior, count).z;
+  const PictureNoise noise = PictureNoise::each(key, count);
+  ImageGroups groups = {{"reference", half(0)},
+                        {"other images", half(count)},
+                        {"means of samples", decode_pictures(model, z, {}, noise)}};
+  if (std::filesystem::exists(run.folder.refiner()))
+    groups.emplace_back(
+        fmt::format("refined, {} steps", request.refine_steps),
+        decode_pictures(model, z, load_refinement(run, {true, request.refine_steps}), noise));
+  return groups;
+}
+
+/// `features` maps images to rows of numbers, which are scaled to mean 0 and variance 1 on training
+/// images.
+FidelityTable compare_features(const std::string& name, const ImageGroups& groups,
+                               const ImageRows& training,
+                               const std::function<torch::Tensor(const ImageRows&)>& features) {
+  const int64_t count = std::min(training.count(), scaling_images);
+  const torch::Tensor some = features(training.select(
+      torch::arange(count, torch::TensorOptions().dtype(kInt64).device(training.device()))));
+  const torch::Tensor centre = some.mean(0), spread = some.std(0, /*unbiased=*/true);
+  // A channel that hardly ever responds must not be blown up.
+  const torch::Tensor scale = torch::maximum(spread, 0.05 * spread.mean()).clamp_min(1e-12);
+  const auto scaled = [&](const ImageRows& images) {
+    return ((features(images) - centre) / scale).to(torch::kCPU);
+  };
+  const torch::Tensor reference = scaled(groups.front().second);
+  FidelityTable table{name, {}};
+  for (size_t n = 1; n < groups.size(); ++n)
+    table.rows.push_back(measure_fidelity(groups[n].first, reference, scaled(groups[n].second)));
+  return table;
+}
+
+}  // namespace
+
+Fidelity measure_run_fidelity(const LoadedRun& run, const Pack& pack, const std::string& split,
+                              const FidelityRequest& request,
+                              const std::function<void(const std::string&)>& notice) {
+  const DataOptions& data = run.config.data;
+  const torch::Device device = run.model->device();
+  const ImageSet real = select_images(pack, {parse_split(split)}, data, false, device);
+  const int64_t count = std::min(request.samples, real.count() / 2);
+  if (count < fewest_compared)
+    Attempt{"measuring fidelity on the split", split}.fail(
+        fmt::format("{} images, {} per half", real.count(), count),
+        fmt::format("at least {} per half", fewest_compared));
+  ImageSet training = select_images(pack, parse_splits(data.train_splits), data, false, device);
+  training.mirror = data.mirror;
+  const auto say = [&](const std::string& sentence) {
+    if (notice) notice(sentence);
+  };
+  const FeatureNetwork network = cached_feature_network(
+      run.folder.features(), training, fingerprint(pack), device, {.steps = request.feature_steps},
+      [&] { say("training a feature network on the training images"); });
+  const ImageGroups groups = compared_images(run, real, count, request);
+  Fidelity fidelity{split, count, {}};
+  fidelity.tables.push_back(
+      compare_features("self-supervised network", groups, training.pixels,
+                       [&](const ImageRows& images) { return network.features(images); }));
+  const auto& factors = run.model->prior.factors;
+  if (std::any_of(factors.begin(), factors.end(), [](const auto& f) { return f.named(); })) {
+    say("training an evaluation classifier");
+    const EvaluationClassifier classifier =
+        train_classifier(run.model->prior, training, pack.properties, {});
+    fidelity.tables.push_back(compare_features(
+        "evaluation classifier", groups, training.pixels,
+        [&](const ImageRows& images) { return layer_features(classifier.network(), images); }));
+  }
+  write_text(run.folder.fidelity(), to_json(fidelity).dump(2) + "\n", "saving the fidelity");
+  return fidelity;
+}
+
+}  // namespace facet

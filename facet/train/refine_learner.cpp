@@ -1,0 +1,122 @@
+#include "facet/train/refine_learner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "facet/core/torch.h"
+#include "facet/model/fingerprint.h"
+#include "facet/train/training_data.h"
+
+namespace facet {
+
+namespace {
+
+/// Steps between updates of the average.
+constexpr int64_t average_stride = 4;
+
+std::shared_ptr<Refiner> new_refiner(const RefineConfig& config, const Vae& model, const Key& key) {
+  auto refiner = std::make_shared<Refiner>(config.network, model.shape(), fingerprint(model),
+                                           key.fold("network"));
+  refiner->move_to(model.device());
+  return refiner;
+}
+
+}  // namespace
+
+RefineLearner::RefineLearner(const RefineConfig& config, const Config& run,
+                             std::shared_ptr<Vae> model, const Pack& pack,
+                             const StepOptions& options,
+                             const std::function<void(const std::string&)>& notice)
+    : config_(config),
+      key_(Key(static_cast<uint64_t>(config.seed)).fold("refiner")),
+      model_(std::move(model)),
+      refiner_(new_refiner(config, *model_, key_)),
+      adam_(refiner_->parameters(), config.adam),
+      average_(adam_.parameters().clone()),
+      batches_(training_images(run, pack, model_->device(), options.stream_images, notice),
+               key_.fold("batches"), config.batch_size),
+      plans_(config.batch_size, 0, model_->device()),
+      sums_(torch::zeros({2}, torch::TensorOptions().dtype(kFloat64).device(model_->device()))),
+      graphs_(model_->device(), options.capture) {}
+
+void RefineLearner::plan(int64_t step) {
+  if (!planned_.empty() && planned_.front().step <= step && step <= planned_.back().step) return;
+  const int64_t end = std::max(step + 1, std::min(config_.steps, step + PlanTable::capacity));
+  planned_.clear();
+  for (int64_t n = step; n < end; ++n)
+    planned_.push_back({.step = n,
+                        .gradient_step = n,
+                        .learning_rate = config_.rate_at(n),
+                        .images = batches_.indices(n)});
+  plans_.fill(planned_);
+}
+
+void RefineLearner::step(int64_t step) {
+  plan(step);
+  batches_.upload(planned_[static_cast<size_t>(step - planned_.front().step)].images);
+  graphs_.step(0, [this] { compute_step(); });
+  update_average(step);
+}
+
+torch::Tensor RefineLearner::loss(const torch::Tensor& images, const torch::Tensor& means,
+                                  const Key& key) {
+  const int64_t count = images.size(0);
+  const auto options = images.options();
+  const torch::Tensor noise = standard_normal(key.fold("noise"), images.sizes(), options);
+  const torch::Tensor times =
+      torch::sigmoid(config_.time_stddev * standard_normal(key.fold("times"), {count}, options));
+  const torch::Tensor amounts = uniform(key.fold("amounts"), {count, 1, 1, 1}, options);
+  const torch::Tensor disturbed =
+      means + config_.mean_noise * amounts *
+                  standard_normal(key.fold("mean noise"), means.sizes(), options);
+  const torch::Tensor velocity =
+      refiner_->velocity(mix_noise(images, noise, times), disturbed, times);
+  return torch::mse_loss(velocity, images - noise);
+}
+
+void RefineLearner::compute_step() {
+  plans_.advance();
+  const StepSlots& slots = plans_.slots();
+  const Key key = key_.fold("steps").at(slots.step);
+  torch::Tensor images, means;
+  {
+    torch::NoGradGuard no_gradient;
+    const torch::Tensor pixels = batches_.draw(slots.images, slots.step);
+    images = to_unit_range(pixels);
+    const torch::Tensor x = model_->likelihood().from_pixels(pixels);
+    means = unit_means(*model_, model_->encode_and_sample(x, key.fold("latents")).second);
+  }
+  const torch::Tensor total = loss(images, means, key);
+  adam_.zero_gradients();
+  total.backward();
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor norm = adam_.gradient_norm();
+  adam_.begin_step();
+  adam_.update(adam_.range_of(refiner_->parameters()), slots.learning_rate, norm);
+  sums_ += torch::stack({total.detach().to(kFloat64), norm.to(kFloat64)});
+  debug_.loss = total.detach();
+  debug_.finite = norm + debug_.loss;
+  debug_.tensors = {{"the decoded means", means}, {"the loss", debug_.loss}};
+}
+
+void RefineLearner::update_average(int64_t step) {
+  if ((step + 1) % average_stride != 0) return;
+  torch::NoGradGuard no_gradient;
+  // Less of the past at first: the average must not remember the weights of the start for long.
+  const auto taken = static_cast<double>(step);
+  const double decay = std::min(config_.average_decay, (1 + taken) / (10 + taken));
+  average_.lerp_(adam_.parameters(), 1 - std::pow(decay, average_stride));
+}
+
+std::optional<std::string> RefineLearner::find_not_finite() const {
+  return facet::find_not_finite(debug_, refiner_->parameters());
+}
+
+void RefineLearner::swap_average() {
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor live = adam_.parameters().clone();
+  adam_.parameters().copy_(average_);
+  average_.copy_(live);
+}
+
+}  // namespace facet

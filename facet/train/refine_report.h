@@ -1,0 +1,14 @@
+// The numbers of a metrics line of a refiner's training.
+#pragma once
+
+#include <cstdint>
+
+namespace facet {
+
+/// Averages over the steps since the last report.
+struct RefineReport {
+  int64_t step = 0, steps = 0;  ///< completed and total
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+};
+
+}  // namespace facet

@@ -1,0 +1,168 @@
+#include "facet/train/refine_trainer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/file.h"
+#include "facet/core/json.h"
+#include "facet/core/safetensors.h"
+#include "facet/core/torch.h"
+#include "facet/train/gpu_error.h"
+
+namespace facet {
+
+namespace {
+
+constexpr const char* refiner_state_format = "facet-refiner-state-1";
+
+const Pack& of_the_models_shape(const Pack& pack, const LoadedRun& run) {
+  const std::string& path = run.config.data.pack;
+  require_shape(pack, *run.model, path.empty() ? "built-in portraits" : path);
+  return pack;
+}
+
+}  // namespace
+
+RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, const Pack& pack,
+                             bool resume, RefineCallbacks callbacks, const StepOptions& options)
+    : config_(config),
+      folder_(run.folder),
+      callbacks_(std::move(callbacks)),
+      device_(run.model->device()),
+      learner_(config, run.config, run.model, of_the_models_shape(pack, run), options,
+               callbacks_.notice),
+      data_(fingerprint(pack)) {
+  int64_t lines = 0;
+  if (resume) lines = restore();
+  write_text(folder_.refiner_config(), write_options(config_).dump(2) + "\n",
+             "saving the refiner's config");
+  metrics_ = std::make_unique<MetricsFile>(folder_.refiner_metrics(), lines);
+  events_ = std::make_unique<EventFile>(folder_.refiner_events());
+  if (!resume) save();
+}
+
+int64_t RefineTrainer::restore() {
+  torch::NoGradGuard no_gradient;
+  const std::string object = folder_.refiner_state().string();
+  const Attempt resuming{"resuming the refiner of", folder_.path.string()};
+  const TensorFile file = read_safetensors(folder_.refiner_state(), "reading a checkpoint");
+  const auto metadata = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  if (metadata("format") != refiner_state_format)
+    resuming.fail(fmt::format("a state of format '{}'", metadata("format")),
+                  fmt::format("'{}'", refiner_state_format), "is the file damaged?");
+  if (metadata("model") != refiner()->model())
+    resuming.fail("a refiner of another model", "that of this one",
+                  "was the run trained further? --overwrite begins anew");
+  if (metadata("data") != data_)
+    resuming.fail(data_, fmt::format("the data that it was begun with, {}", metadata("data")),
+                  "was the pack made anew or replaced?");
+  for (const auto& [name, parameter] : refiner()->parameters())
+    parameter.copy_(file.get("network." + name, kFloat32, parameter.sizes(), object));
+  Adam& adam = learner_.adam();
+  const std::vector<int64_t> flat = adam.parameters().sizes().vec();
+  const auto numbers = to_integers(file.get("progress", kInt64, {4}, object));
+  if (*std::min_element(numbers.begin(), numbers.end()) < 0)
+    resuming.fail("negative numbers of steps", "a state", "is the file damaged?");
+  adam.restore(numbers[3], {file.get("adam.first", kFloat32, flat, object),
+                            file.get("adam.second", kFloat32, flat, object)});
+  adam.from_order(learner_.average(), file.get("average", kFloat32, flat, object));
+  learner_.sums().copy_(file.get("metrics.sums", kFloat64, {2}, object));
+  step_ = saved_step_ = numbers[0];
+  logged_step_ = numbers[1];
+  if (step_ > config_.steps)
+    resuming.fail(fmt::format("{} steps", step_), fmt::format("at most {}", config_.steps));
+  return numbers[2];
+}
+
+void RefineTrainer::require_finite() const {
+  const auto name = learner_.find_not_finite();
+  if (!name) return;
+  throw Error({.doing = fmt::format("refining, step {}, run", step_),
+               .object = folder_.path.string(),
+               .found = fmt::format("NaN or infinity in {}", *name),
+               .expected = "finite numbers",
+               .cause = fmt::format("is the learning rate too high? The last good checkpoint, at "
+                                    "step {}, is unchanged",
+                                    saved_step_)});
+}
+
+void RefineTrainer::log() {
+  require_finite();
+  const auto count = static_cast<double>(step_ - logged_step_);
+  const std::vector<double> sums = to_doubles(learner_.sums());
+  const RefineReport report{step_, config_.steps, sums[0] / count, sums[1] / count,
+                            config_.rate_at(step_ - 1)};
+  learner_.sums().zero_();
+  logged_step_ = step_;
+  metrics_->write({{"step", report.step},
+                   {"loss", report.loss},
+                   {"gradient_norm", report.gradient_norm},
+                   {"learning_rate", report.learning_rate}});
+  events_->scalar("refiner/loss", step_, report.loss);
+  events_->scalar("refiner/gradient_norm", step_, report.gradient_norm);
+  events_->scalar("refiner/learning_rate", step_, report.learning_rate);
+  events_->flush();
+  if (callbacks_.report) callbacks_.report(report);
+}
+
+void RefineTrainer::save() {
+  if (const std::string name = first_not_finite(gradients_and_parameters(refiner()->parameters()));
+      !name.empty())
+    Attempt{"saving a checkpoint of", folder_.path.string()}.fail(
+        fmt::format("NaN or infinity in {}", name), "finite numbers",
+        "the last good checkpoint is unchanged");
+  metrics_->sync();
+  const Adam& adam = learner_.adam();
+  TensorFile file;
+  for (const auto& [name, tensor] : refiner()->parameters())
+    file.tensors["network." + name] = tensor.detach();
+  file.tensors["adam.first"] = adam.moments().first;
+  file.tensors["adam.second"] = adam.moments().second;
+  file.tensors["average"] = adam.in_order(learner_.average());
+  file.tensors["metrics.sums"] = learner_.sums();
+  file.tensors["progress"] =
+      torch::tensor({step_, logged_step_, metrics_->lines(), adam.steps()}, kInt64);
+  file.metadata = {
+      {"format", refiner_state_format}, {"data", data_}, {"model", refiner()->model()}};
+  write_safetensors(folder_.refiner_state(), file, "saving a checkpoint");
+  learner_.swap_average();
+  write_refiner(folder_.refiner(), *refiner());
+  if (callbacks_.saved && step_ > 0) callbacks_.saved(refiner());
+  learner_.swap_average();
+  saved_step_ = step_;
+}
+
+bool RefineTrainer::run() {
+  try {
+    return run_steps();
+  } catch (const c10::Error& error) {
+    // Nothing can be saved from a failed GPU.
+    if (!is_gpu_error(error.what_without_backtrace())) throw;
+    throw_gpu_error(error, fmt::format("refining, step {}, run", step_), folder_.path.string(),
+                    fmt::format("step {}", saved_step_),
+                    fmt::format("facet refine {} --resume", folder_.path.string()));
+  }
+}
+
+bool RefineTrainer::run_steps() {
+  while (step_ < config_.steps) {
+    if (callbacks_.stop && callbacks_.stop()) {
+      save();
+      return false;
+    }
+    learner_.step(step_++);
+    // The check waits for the GPU, so there it is only made when a metrics line is due.
+    if (device_.is_cpu()) require_finite();
+    const bool last = step_ == config_.steps;
+    if (last || step_ % config_.log_every == 0) log();
+    if (last || (config_.checkpoint_every > 0 && step_ % config_.checkpoint_every == 0)) save();
+  }
+  return true;
+}
+
+}  // namespace facet

@@ -1,0 +1,11 @@
+// How the steps of a run are computed, in ways that do not change the results.
+#pragma once
+
+namespace facet {
+
+struct StepOptions {
+  bool capture = true;         ///< on a GPU: capture steps as CUDA graphs and replay them
+  bool stream_images = false;  ///< keep pixels in host memory even if they fit on the GPU
+};
+
+}  // namespace facet
