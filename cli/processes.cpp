@@ -179,10 +179,10 @@ class LocalRanks {
     const int code = killed ? 1 : WEXITSTATUS(status);
     if (code == 0 || status_ != 0) return;
     status_ = killed && interrupted_ ? kInterrupted : code;
-    constexpr int intervals = 2;  // in which the others have found out
-    give_up_ = Clock::now() + std::clamp<Clock::duration>(request_.timeout / intervals,
-                                                          std::chrono::seconds(2),
-                                                          std::chrono::seconds(20));
+    // By then the others have found out.
+    give_up_ = Clock::now() + std::clamp<Clock::duration>(request_.timeout / 10,
+                                                          std::chrono::milliseconds(500),
+                                                          std::chrono::seconds(10));
     if (killed && !interrupted_)
       say("facet: " +
           to_string(

@@ -96,7 +96,8 @@ std::optional<RankPlace> find_rank_place(const Environment& environment) {
   if (place->address.empty())
     Attempt{"joining the ranks with the environment variable", "MASTER_ADDR"}.fail(
         "nothing", "the host of rank 0");
-  place->hosts_store = place->rank == 0 && environment("TORCHELASTIC_USE_AGENT_STORE") != "True";
+  place->store_of_starter = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  place->hosts_store = place->rank == 0 && !place->store_of_starter;
   place->attempt = environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
   return place;
 }

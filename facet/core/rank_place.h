@@ -20,8 +20,9 @@ struct RankPlace {
   int64_t rank = 0, size = 1;
   std::string address;  ///< of the store through which ranks find each other
   int64_t port = 0;
-  bool hosts_store = false;  ///< else another process does: rank 0, or the one that starts ranks
-  std::string attempt;       ///< differs between starts that share a store
+  bool store_of_starter = false;  ///< hosted by who starts the ranks, as torchrun does
+  bool hosts_store = false;       ///< whether this rank does
+  std::string attempt;            ///< differs between starts that share a store
 };
 
 /// The value of an environment variable; nothing where it is not set.

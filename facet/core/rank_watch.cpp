@@ -124,7 +124,7 @@ std::string RankWatch::reason(const std::string& message) {
   std::unique_lock lock(state_->mutex);
   state_->looking = true;
   state_->wake.notify_all();
-  const auto end = Clock::now() + 2 * kSilentIntervals * state_->interval;
+  const auto end = Clock::now() + (kSilentIntervals + 1) * state_->interval;
   while (Clock::now() < end) {
     if (!state_->failure.empty()) return state_->failure;
     if (const std::string lost = lost_ranks(*state_); !lost.empty()) return lost;

@@ -1,11 +1,7 @@
 #include "facet/core/ranks.h"
 
 #include <algorithm>
-#include <ifaddrs.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sstream>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -17,6 +13,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/json.h"
+#include "facet/core/network.h"
 #include "facet/core/process.h"
 #include "facet/core/rank_store.h"
 #include "facet/core/rank_watch.h"
@@ -28,76 +25,47 @@ namespace facet {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
-std::string store_name(const RankPlace& place) {
-  return fmt::format("{}:{}", place.address, place.port);
+std::string seconds_text(Milliseconds time) {
+  return fmt::format("{} s", static_cast<double>(time.count()) / 1e3);
 }
-
-std::string key_prefix(const std::string& attempt) { return "facet/" + attempt; }
 
 [[noreturn]] void fail_to_join(const RankPlace& place, const std::string& found,
                                const std::string& expected, const std::string& cause = {}) {
-  throw RankLost(to_string({.doing = fmt::format("joining as rank {} of", place.rank),
-                            .object = fmt::format("{} ranks", place.size),
-                            .found = found,
-                            .expected = expected,
-                            .cause = cause}));
+  throw RankLost(
+      to_string({.doing = fmt::format("joining as rank {} of {}", place.rank, place.size),
+                 .found = found,
+                 .expected = expected,
+                 .cause = cause}));
 }
 
 /// A connection to the store of its own, with the keys of this attempt.
 c10::intrusive_ptr<c10d::Store> open_store(const RankPlace& place, bool host,
                                            Milliseconds timeout) {
+  if (host && !port_is_free(place.port))
+    Attempt{fmt::format("joining as rank 0 of {}", place.size)}.fail(
+        fmt::format("port {} in use", place.port), "a free port",
+        "is another run there? MASTER_PORT names another port");
+  if (!host && !wait_for_listener(place.address, place.port, timeout))
+    fail_to_join(place,
+                 fmt::format("no answer from {}:{} within {}", place.address, place.port,
+                             seconds_text(timeout)),
+                 "rank 0 there", "has it been started? MASTER_ADDR and MASTER_PORT name it");
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(place.port);
   options.isServer = host;
   options.waitWorkers = false;
   options.timeout = timeout;
-  try {
-    return c10::make_intrusive<c10d::PrefixStore>(
-        key_prefix(place.attempt), c10::make_intrusive<c10d::TCPStore>(place.address, options));
-  } catch (const std::exception& error) {
-    const std::string line = library_failure(error).line;
-    if (host)
-      fail_to_join(place, fmt::format("port {} that cannot be listened on ({})", place.port, line),
-                   "a free port", "is another run there? MASTER_PORT names another port");
-    fail_to_join(place,
-                 fmt::format("no answer from {} within {} s ({})", store_name(place),
-                             static_cast<double>(timeout.count()) / 1e3, line),
-                 "rank 0 there", "has rank 0 been started? MASTER_ADDR and MASTER_PORT name it");
-  }
-}
-
-/// The address of this machine on the way to the store; others connect to it.
-std::string own_address(const RankPlace& place) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(place.port);
-  if (getaddrinfo(place.address.c_str(), port.c_str(), &hints, &found) != 0) return "";
-  std::string address;
-  for (const addrinfo* way = found; way != nullptr && address.empty(); way = way->ai_next) {
-    const int descriptor = socket(way->ai_family, way->ai_socktype | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) continue;
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    char text[NI_MAXHOST] = "";
-    // Connecting a datagram socket sends nothing: it only looks up the way.
-    if (connect(descriptor, way->ai_addr, way->ai_addrlen) == 0 &&
-        getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0 &&
-        getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof text, nullptr, 0,
-                    NI_NUMERICHOST) == 0)
-      address = text;
-    close(descriptor);
-  }
-  freeaddrinfo(found);
-  return address;
+  return c10::make_intrusive<c10d::PrefixStore>(
+      "facet/" + place.attempt, c10::make_intrusive<c10d::TCPStore>(place.address, options));
 }
 
 /// Gloo's connections. GLOO_SOCKET_IFNAME names the network where there are several.
 std::shared_ptr<gloo::transport::Device> make_device(const RankPlace& place) {
   if (const auto name = process_environment()("GLOO_SOCKET_IFNAME"))
     return c10d::ProcessGroupGloo::createDeviceForInterface(*name);
-  const std::string address = own_address(place);
+  const std::string address = own_address(place.address);
   return address.empty() ? c10d::ProcessGroupGloo::createDefaultDevice()
                          : c10d::ProcessGroupGloo::createDeviceForHostname(address);
 }
@@ -106,7 +74,7 @@ std::shared_ptr<gloo::transport::Device> make_device(const RankPlace& place) {
 Json own_card(const RankPlace& place) {
   return {{"host", host_name()},
           {"process", getpid()},
-          {"ranks", place.size},
+          {"number of ranks", place.size},
           {"version of Facet", version()},
           {"version of LibTorch", TORCH_VERSION}};
 }
@@ -128,10 +96,11 @@ std::vector<Json> exchange_cards(c10d::Store& store, const RankPlace& place, Mil
     std::vector<int64_t> absent;
     for (int64_t rank = 0; rank < place.size; ++rank)
       if (!store.check({card_key(rank)})) absent.push_back(rank);
-    fail_to_join(place,
-                 fmt::format("no rank {} within {} s", fmt::join(absent, ", "),
-                             static_cast<double>(timeout.count()) / 1e3),
-                 "all ranks", "were all started? --rank-timeout allows more time");
+    // The others, who wait too, read from the store, which ends with this process.
+    if (place.hosts_store) std::this_thread::sleep_for(std::min<Milliseconds>(timeout / 10, 1s));
+    fail_to_join(
+        place, fmt::format("no rank {} within {}", fmt::join(absent, ", "), seconds_text(timeout)),
+        "all ranks", "were all started? --rank-timeout allows more time");
   }
   std::vector<Json> cards;
   for (const std::string& key : keys) cards.push_back(Json::parse(store.get(key)));
@@ -146,9 +115,9 @@ std::string name_of(int64_t rank, const Json& card) {
 /// Ranks of different programs cannot work together; `cards` are those of all.
 void require_same_programs(const RankPlace& place, const std::vector<Json>& cards) {
   for (size_t rank = 1; rank < cards.size(); ++rank)
-    for (const char* what : {"ranks", "version of Facet", "version of LibTorch"})
+    for (const char* what : {"number of ranks", "version of Facet", "version of LibTorch"})
       if (cards[rank][what] != cards[0][what])
-        Attempt{fmt::format("joining {} ranks:", place.size), what}.fail(
+        Attempt{fmt::format("comparing the {} of {} ranks", what, place.size)}.fail(
             fmt::format("{} at {}", cards[rank][what].dump(),
                         name_of(static_cast<int64_t>(rank), cards[rank])),
             fmt::format("{} as at {}", cards[0][what].dump(), name_of(0, cards[0])));
@@ -179,30 +148,18 @@ int64_t sum_of(const std::vector<int64_t>& numbers) {
 /// The connections of a rank to the others.
 class Ranks::Group {
  public:
-  Group(const RankPlace& place, Milliseconds timeout)
-      : store_(open_store(place, place.hosts_store, timeout)), hosts_store_(place.hosts_store) {
-    const std::vector<Json> cards = exchange_cards(*store_, place, timeout);
-    require_same_programs(place, cards);
-    for (const Json& card : cards)
-      names_.push_back(name_of(static_cast<int64_t>(names_.size()), card));
-    const std::string alive = "0 0";
-    store_->set(RankWatch::alive_key(place.rank), {alive.begin(), alive.end()});
-    auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  Group(const RankPlace& place, Milliseconds timeout) : hosts_store_(place.hosts_store) {
     try {
-      options->devices.push_back(make_device(place));
-      group_ = std::make_unique<c10d::ProcessGroupGloo>(store_, static_cast<int>(place.rank),
-                                                        static_cast<int>(place.size), options);
+      join(place, timeout);
+    } catch (const Error&) {
+      throw;
+    } catch (const RankLost&) {
+      throw;
     } catch (const std::exception& error) {
-      fail_to_join(place, fmt::format("no connection ({})", library_failure(error).line),
+      fail_to_join(place, fmt::format("a lost connection ({})", library_failure(error).line),
                    "connections between all ranks",
-                   "GLOO_SOCKET_IFNAME names the network interface");
+                   "have others given up? GLOO_SOCKET_IFNAME names the network interface");
     }
-    const bool by_rank =
-        place.hosts_store || !process_environment()("TORCHELASTIC_USE_AGENT_STORE");
-    watch_ = std::make_unique<RankWatch>(
-        open_store(place, false, timeout), place.rank, names_,
-        fmt::format("{} at {}", by_rank ? names_[0] : "the store of all ranks", store_name(place)),
-        std::clamp<Milliseconds>(timeout / 20, Milliseconds(50), Milliseconds(1000)));
   }
 
   ~Group() {
@@ -219,26 +176,53 @@ class Ranks::Group {
       start(*group_)->wait();
     } catch (const std::exception& error) {
       const std::string reason = watch_->reason(library_failure(error).line);
-      end(reason);
+      failed_ = true;
+      watch_->publish(reason);
+      linger();
       throw RankLost(to_string({.doing = fmt::format("training with {} ranks", names_.size()),
                                 .found = reason,
                                 .expected = "all ranks at work"}));
     }
   }
 
-  /// Tells the others why all end.
-  void end(const std::string& reason) {
+  /// Tells the others why this rank ends, while no exchange is under way.
+  void fail(const std::string& reason) {
     failed_ = true;
     watch_->publish(reason);
-    // The others read it from the store, which ends with this process.
-    if (hosts_store_) std::this_thread::sleep_for(5 * watch_->interval());
+    group_.reset();  // which wakes those who wait for it
+    linger();
   }
 
   const std::string& name(int64_t rank) const { return names_[static_cast<size_t>(rank)]; }
 
  private:
-  c10::intrusive_ptr<c10d::Store> store_;
+  void linger() const {
+    // The others read it from the store, which ends with this process.
+    if (hosts_store_) std::this_thread::sleep_for(5 * watch_->interval());
+  }
+
+  void join(const RankPlace& place, Milliseconds timeout) {
+    store_ = open_store(place, hosts_store_, timeout);
+    const std::vector<Json> cards = exchange_cards(*store_, place, timeout);
+    require_same_programs(place, cards);
+    for (const Json& card : cards)
+      names_.push_back(name_of(static_cast<int64_t>(names_.size()), card));
+    const std::string alive = "0 0";
+    store_->set(RankWatch::alive_key(place.rank), {alive.begin(), alive.end()});
+    // The rest of the time-out is for finding out whose fault it is.
+    auto options = c10d::ProcessGroupGloo::Options::create(timeout * 7 / 10);
+    options->devices.push_back(make_device(place));
+    group_ = std::make_unique<c10d::ProcessGroupGloo>(store_, static_cast<int>(place.rank),
+                                                      static_cast<int>(place.size), options);
+    const std::string host = place.store_of_starter ? "the store of all ranks" : names_[0];
+    watch_ =
+        std::make_unique<RankWatch>(open_store(place, false, timeout), place.rank, names_,
+                                    fmt::format("{} at {}:{}", host, place.address, place.port),
+                                    std::clamp<Milliseconds>(timeout / 20, 50ms, 1s));
+  }
+
   bool hosts_store_;
+  c10::intrusive_ptr<c10d::Store> store_;
   std::vector<std::string> names_;
   std::unique_ptr<c10d::ProcessGroupGloo> group_;
   std::unique_ptr<RankWatch> watch_;
@@ -332,7 +316,7 @@ void Ranks::agree(const std::string& what, const std::string& value) {
     if (differs[rank].item<int32_t>() == 0) continue;
     const std::string other = broadcast(value, rank);
     const auto [of_first, of_other] = differing_lines(expected, other);
-    Attempt{fmt::format("training with {} ranks:", size_), what}.fail(
+    Attempt{fmt::format("comparing {} of {} ranks", what, size_)}.fail(
         fmt::format("{} at {}", of_other, group_->name(rank)),
         fmt::format("{} as at {}", of_first, group_->name(0)));
   }
@@ -341,7 +325,7 @@ void Ranks::agree(const std::string& what, const std::string& value) {
 void Ranks::report_failure(const std::string& reason) noexcept {
   if (alone()) return;
   try {
-    group_->end(fmt::format("a failure of {} ({})", group_->name(rank_), reason));
+    group_->fail(fmt::format("a failure of {} ({})", group_->name(rank_), reason));
   } catch (const std::exception&) {  // they will find out
   }
 }

@@ -24,6 +24,18 @@ std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, tor
   return select_images(pack, {Split::valid}, config.data, false, device);
 }
 
+/// One line per option, "train.batch_size=64".
+std::string option_lines(const Config& config) {
+  const Json options = write_options(config).flatten();
+  std::string lines;
+  for (const auto& [path, value] : options.items()) {
+    std::string key = path.substr(1);
+    std::replace(key.begin(), key.end(), '/', '.');
+    lines += fmt::format("{}={}\n", key, value.dump());
+  }
+  return lines;
+}
+
 /// Whether the text of a LibTorch error is about the GPU itself.
 bool is_gpu_error(const std::string& text) {
   for (const char* sign :
@@ -50,7 +62,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
   progress_.state = learner_.state();
   Config same_everywhere = learner_.config();
   same_everywhere.data.pack.clear();  // may have another path
-  ranks_.agree("the config", write_options(same_everywhere).dump(2));
+  ranks_.agree("the config", option_lines(same_everywhere));
   ranks_.agree("the data", data_);
   if (resume) {
     restore();
