@@ -37,7 +37,7 @@ std::string labelled_config() {
   "train": {
     "batch_size": 22, "batch_parts": 5, "input_noise": 0.1, "average_decay": 0.9,
     "pretrain": {"steps": 20}, "initialise": {"steps": 5},
-    "joint": {"steps": 60, "refit_every": 20, "freeze_prior_steps": 5, "labelled_batch": 3,
+    "joint": {"steps": 40, "refit_every": 20, "freeze_prior_steps": 5, "labelled_batch": 3,
               "label_weight": {"start": 10, "end": 0}, "consistency_weight": 1,
               "pseudo_labels": {"weight": 0.5, "threshold": 0.5}},
     "evaluate_every": 20, "checkpoint_every": 20, "log_every": 5,
@@ -55,7 +55,7 @@ class RankRuns : public testing::Test {
     folder_ = std::make_unique<TemporaryFolder>();
     write_text(*folder_ / "labels.json", labelled_config(), "test");
     write_text(*folder_ / "long.json", tiny_config(R"("batch_parts": 3, "pretrain": {"steps": 20},
-                 "initialise": {"steps": 5}, "joint": {"steps": 300}, "log_every": 5,
+                 "initialise": {"steps": 5}, "joint": {"steps": 200}, "log_every": 5,
                  "checkpoint_every": 20, "evaluate_every": 0,
                  "learning_rate": {"start": 1e-3, "end": 1e-3})"),
                "test");
@@ -134,7 +134,7 @@ TEST_F(RankRuns, AnyPriorGivesTheSameBytes) {
                       prior == "normal" ? 1 : 4);
       const ProgramResult result =
           run({"long.json", "--out", prior + processes, "--processes", processes, "--set",
-               "model.prior=" + prior, "--set", factors, "--set", "train.joint.steps=30", "--set",
+               "model.prior=" + prior, "--set", factors, "--set", "train.joint.steps=10", "--set",
                prior == "point_mass" ? "train.initialise.steps=5" : "train.initialise.steps=0"});
       EXPECT_EQ(result.status, 0) << result.err;
     };
@@ -149,9 +149,9 @@ TEST_F(RankRuns, FastSumsDifferByRounding) {
     return Json::parse(text(out + "/eval.json"))["elbo"].get<double>();
   };
   const ProgramResult result =
-      run({"labels.json", "--out", "fast", "--processes", "3", "--set", "train.reduce=fast"});
+      run({"labels.json", "--out", "fast", "--processes", "2", "--set", "train.reduce=fast"});
   EXPECT_EQ(result.status, 0) << result.err;
-  // Rounding of 1e-7 in a sum, through 80 steps of Adam; a lost part would change the bound by a
+  // Rounding of 1e-7 in a sum, through 60 steps of Adam; a lost part would change the bound by a
   // tenth.
   EXPECT_NEAR(bound("fast"), bound("labels"), 1e-3 * std::abs(bound("labels")));
   EXPECT_FALSE(text("fast/model.safetensors") == text("labels/model.safetensors"));
@@ -206,12 +206,12 @@ TEST_F(RankRuns, AreStartedAgain) {
 
 TEST_F(RankRuns, AreRefusedInOneLine) {
   const auto refused = [&](std::vector<std::string> more, const std::vector<std::string>& parts) {
-    more.insert(more.begin(), {"long.json", "--out", "refused", "--processes", "3"});
+    more.insert(more.begin(), {"long.json", "--out", "refused", "--processes", "2"});
     expect_line(run(more), 2, parts);
     EXPECT_FALSE(fs::exists(*folder_ / "refused"));
   };
-  refused({"--set", "train.batch_parts=2"}, {"train.batch_parts 2", "at least 3, one per rank"});
-  refused({"--set", "train.batch_size=2"}, {"train.batch_size 2", "at least 3, one per rank"});
+  refused({"--set", "train.batch_parts=1"}, {"train.batch_parts 1", "at least 2, one per rank"});
+  refused({"--set", "train.batch_size=1"}, {"train.batch_size 1", "at least 2, one per rank"});
   refused({"--set", "train.batch_sise=2"}, {"batch_sise"});
   refused({"--set", "data.pack=nowhere"}, {"nowhere"});
   refused({"--device", "cuda"}, {"--device cpu"});

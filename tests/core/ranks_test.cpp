@@ -112,7 +112,7 @@ TEST(Ranks, SayWhyARankFailed) {
 
 TEST(Ranks, NameWhoComesLate) {
   const auto thrown = as_ranks(3, [](Ranks& ranks) {
-    if (ranks.rank() == 2) std::this_thread::sleep_for(5s);
+    if (ranks.rank() == 2) std::this_thread::sleep_for(3500ms);
     ranks.barrier();
   });
   for (const std::string& line : {thrown[0], thrown[1]})
