@@ -66,33 +66,29 @@ struct RankProcess {
   bool ended = false;
 };
 
+/// One attempt to train.
 class LocalRanks {
  public:
   explicit LocalRanks(const ProcessesRequest& request) : request_(request) {}
 
-  /// The exit status of one attempt: that of the rank whose failure ended it.
+  /// The exit status: that of the rank whose failure ended all.
   int run(const std::vector<std::string>& arguments) {
-    status_ = 0;
-    said_ = false;
     for (int rank = 0; rank < request_.count; ++rank) ranks_.push_back(start(rank, arguments));
     while (living() > 0) {
       read_errors();
       for (RankProcess& rank : ranks_) look_after(rank);
       if (rank_signal != 0) pass_on(std::exchange(rank_signal, 0));
       // A rank that was suspended or hangs does not end by itself.
-      if (status_ != 0 && Clock::now() > give_up_) send(SIGKILL);
+      if (Clock::now() > give_up_) send(SIGKILL);
     }
     read_errors();
     for (const RankProcess& rank : ranks_) close(rank.errors);
-    ranks_.clear();
     return status_;
   }
 
  private:
-  RankProcess start(int rank, std::vector<std::string> arguments) const {
-    if (rank == 0)
-      arguments.insert(arguments.end(), request_.of_first.begin(), request_.of_first.end());
-    arguments.insert(arguments.begin(), "facet");
+  /// The environment of a rank, which torchrun would give it too.
+  std::vector<std::string> environment_of(int rank) const {
     std::map<std::string, std::string> place = {{"RANK", std::to_string(rank)},
                                                 {"WORLD_SIZE", std::to_string(request_.count)},
                                                 {"LOCAL_RANK", std::to_string(rank)},
@@ -103,7 +99,14 @@ class LocalRanks {
     if (std::getenv("OMP_NUM_THREADS") == nullptr)
       place["OMP_NUM_THREADS"] = std::to_string(std::max<unsigned>(
           1, std::thread::hardware_concurrency() / static_cast<unsigned>(request_.count)));
-    std::vector<std::string> environment = environment_with(place);
+    return environment_with(place);
+  }
+
+  RankProcess start(int rank, std::vector<std::string> arguments) const {
+    if (rank == 0)
+      arguments.insert(arguments.end(), request_.of_first.begin(), request_.of_first.end());
+    arguments.insert(arguments.begin(), "facet");
+    std::vector<std::string> environment = environment_of(rank);
     const std::vector<char*> words = pointers_to(arguments), variables = pointers_to(environment);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) fail_to_start();
@@ -113,11 +116,9 @@ class LocalRanks {
       setpgid(0, 0);  // Ctrl-C reaches it through this process alone, and once
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() != parent) _exit(1);
+      const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+      if (rank > 0 && nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
-      if (const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC); nowhere >= 0) {
-        dup2(nowhere, STDIN_FILENO);
-        if (rank > 0) dup2(nowhere, STDOUT_FILENO);
-      }
       execve("/proc/self/exe", words.data(), variables.data());
       _exit(127);
     }
@@ -179,6 +180,7 @@ class LocalRanks {
     const int code = killed ? 1 : WEXITSTATUS(status);
     if (code == 0 || status_ != 0) return;
     status_ = killed && interrupted_ ? kInterrupted : code;
+    if (status_ == kInterrupted) return;  // the first one may still be saving
     // By then the others have found out.
     give_up_ = Clock::now() + std::clamp<Clock::duration>(request_.timeout / 10,
                                                           std::chrono::milliseconds(500),
@@ -201,7 +203,7 @@ class LocalRanks {
   int status_ = 0;
   bool said_ = false;  ///< why it ended
   bool interrupted_ = false;
-  Clock::time_point give_up_;
+  Clock::time_point give_up_ = Clock::time_point::max();
 };
 
 }  // namespace

@@ -109,7 +109,7 @@ void start_processes(const TrainArguments& arguments) {
 
 void run_train(const TrainArguments& arguments) {
   if (arguments.describe) return describe_config();
-  if (arguments.processes > 1) return start_processes(arguments);
+  if (arguments.processes > 1 || arguments.restarts > 0) return start_processes(arguments);
   const Config config = config_of(arguments);
   catch_interruption();
   const TrainingRequest request{config,

@@ -81,46 +81,55 @@ Json own_card(const RankPlace& place) {
 
 std::string card_key(int64_t rank) { return fmt::format("rank/{}", rank); }
 
-/// The cards of all ranks, when all are there.
-std::vector<Json> exchange_cards(c10d::Store& store, const RankPlace& place, Milliseconds timeout) {
-  if (store.add(fmt::format("taken/{}", place.rank), 1) > 1)
-    fail_to_join(place, "another process with this rank", "one process per rank",
-                 "are two runs started with the same MASTER_PORT?");
-  const std::string text = own_card(place).dump();
-  store.set(card_key(place.rank), {text.begin(), text.end()});
+std::string name_of(int64_t rank, const Json& card) {
+  return fmt::format("rank {} (process {} on {})", rank, card["process"].get<int64_t>(),
+                     card["host"].get<std::string>());
+}
+
+/// Ranks of different programs cannot work together.
+void require_same_program(int64_t rank, const Json& card, const Json& of_first) {
+  for (const char* what : {"number of ranks", "version of Facet", "version of LibTorch"})
+    if (card[what] != of_first[what])
+      Attempt{fmt::format("comparing the {} that ranks have", what)}.fail(
+          fmt::format("{} at {}", card[what].dump(), name_of(rank, card)),
+          fmt::format("{} as at {}", of_first[what].dump(), name_of(0, of_first)));
+}
+
+void wait_for_cards(c10d::Store& store, const RankPlace& place, int64_t ranks,
+                    Milliseconds timeout) {
   std::vector<std::string> keys;
-  for (int64_t rank = 0; rank < place.size; ++rank) keys.push_back(card_key(rank));
+  for (int64_t rank = 0; rank < ranks; ++rank) keys.push_back(card_key(rank));
   try {
     store.wait(keys, timeout);
   } catch (const std::exception&) {
     std::vector<int64_t> absent;
     for (int64_t rank = 0; rank < place.size; ++rank)
       if (!store.check({card_key(rank)})) absent.push_back(rank);
-    // The others, who wait too, read from the store, which ends with this process.
-    if (place.hosts_store) std::this_thread::sleep_for(std::min<Milliseconds>(timeout / 10, 1s));
     fail_to_join(
         place, fmt::format("no rank {} within {}", fmt::join(absent, ", "), seconds_text(timeout)),
         "all ranks", "were all started? --rank-timeout allows more time");
   }
+}
+
+/// The cards of all ranks, when all are there and fit together.
+std::vector<Json> exchange_cards(c10d::Store& store, const RankPlace& place, Milliseconds timeout) {
+  if (store.add(fmt::format("taken/{}", place.rank), 1) > 1)
+    fail_to_join(place, "another process with this rank", "one process per rank",
+                 "are two runs started with the same MASTER_PORT?");
+  const Json own = own_card(place);
+  const std::string text = own.dump();
+  store.set(card_key(place.rank), {text.begin(), text.end()});
+  const auto card_of = [&](int64_t rank) { return Json::parse(store.get(card_key(rank))); };
+  // Who differs from the first does not wait for the others.
+  wait_for_cards(store, place, 1, timeout);
+  require_same_program(place.rank, own, card_of(0));
+  wait_for_cards(store, place, place.size, timeout);
   std::vector<Json> cards;
-  for (const std::string& key : keys) cards.push_back(Json::parse(store.get(key)));
+  for (int64_t rank = 0; rank < place.size; ++rank) {
+    cards.push_back(card_of(rank));
+    require_same_program(rank, cards.back(), cards.front());
+  }
   return cards;
-}
-
-std::string name_of(int64_t rank, const Json& card) {
-  return fmt::format("rank {} (process {} on {})", rank, card["process"].get<int64_t>(),
-                     card["host"].get<std::string>());
-}
-
-/// Ranks of different programs cannot work together; `cards` are those of all.
-void require_same_programs(const RankPlace& place, const std::vector<Json>& cards) {
-  for (size_t rank = 1; rank < cards.size(); ++rank)
-    for (const char* what : {"number of ranks", "version of Facet", "version of LibTorch"})
-      if (cards[rank][what] != cards[0][what])
-        Attempt{fmt::format("comparing the {} of {} ranks", what, place.size)}.fail(
-            fmt::format("{} at {}", cards[rank][what].dump(),
-                        name_of(static_cast<int64_t>(rank), cards[rank])),
-            fmt::format("{} as at {}", cards[0][what].dump(), name_of(0, cards[0])));
 }
 
 /// The first lines in which two texts differ.
@@ -130,11 +139,7 @@ std::pair<std::string, std::string> differing_lines(const std::string& one,
   std::string line, line_of_other;
   while (std::getline(first, line))
     if (!std::getline(second, line_of_other) || line != line_of_other) break;
-  const auto trimmed = [](const std::string& text) {
-    const size_t begin = text.find_first_not_of(' ');
-    return begin == std::string::npos ? std::string() : text.substr(begin);
-  };
-  return {trimmed(line), trimmed(line_of_other)};
+  return {line, line_of_other};
 }
 
 int64_t sum_of(const std::vector<int64_t>& numbers) {
@@ -152,8 +157,10 @@ class Ranks::Group {
     try {
       join(place, timeout);
     } catch (const Error&) {
+      linger(std::min<Milliseconds>(timeout / 10, 1s));
       throw;
     } catch (const RankLost&) {
+      linger(std::min<Milliseconds>(timeout / 10, 1s));
       throw;
     } catch (const std::exception& error) {
       fail_to_join(place, fmt::format("a lost connection ({})", library_failure(error).line),
@@ -178,7 +185,7 @@ class Ranks::Group {
       const std::string reason = watch_->reason(library_failure(error).line);
       failed_ = true;
       watch_->publish(reason);
-      linger();
+      linger(2 * watch_->interval());
       throw RankLost(to_string({.doing = fmt::format("training with {} ranks", names_.size()),
                                 .found = reason,
                                 .expected = "all ranks at work"}));
@@ -190,21 +197,20 @@ class Ranks::Group {
     failed_ = true;
     watch_->publish(reason);
     group_.reset();  // which wakes those who wait for it
-    linger();
+    linger(2 * watch_->interval());
   }
 
   const std::string& name(int64_t rank) const { return names_[static_cast<size_t>(rank)]; }
 
  private:
-  void linger() const {
-    // The others read it from the store, which ends with this process.
-    if (hosts_store_) std::this_thread::sleep_for(5 * watch_->interval());
+  /// The others read the reason from the store, which ends with the process that hosts it.
+  void linger(Milliseconds time) const {
+    if (hosts_store_) std::this_thread::sleep_for(time);
   }
 
   void join(const RankPlace& place, Milliseconds timeout) {
     store_ = open_store(place, hosts_store_, timeout);
     const std::vector<Json> cards = exchange_cards(*store_, place, timeout);
-    require_same_programs(place, cards);
     for (const Json& card : cards)
       names_.push_back(name_of(static_cast<int64_t>(names_.size()), card));
     const std::string alive = "0 0";

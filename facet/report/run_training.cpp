@@ -62,7 +62,7 @@ std::optional<Evaluation> train_on(const TrainingRequest& request, const Trainin
                   {.ranks = joined});
   if (ranks.first())
     events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
-                    training_memory(request.config, pack, device)});
+                    training_memory(with_batch_parts(request.config, ranks.size()), pack, device)});
   if (!trainer.run()) return {};
   if (!ranks.first()) return Evaluation();
   if (const auto sentence = trainer.overfitting(); sentence && events.training.notice)

@@ -120,13 +120,14 @@ void Learner::joint_step(bool supervised, DebugTensors& debug) {
   step.gradient_norm = optimise(debug);
   torch::NoGradGuard no_gradient;
   const auto encode = [&] {
-    std::vector<torch::Tensor> means, log_variances;
+    if (gradients_.whole()) return model_->encode(images.front());
+    std::vector<torch::Tensor> rows;
     for (const torch::Tensor& x : images) {
       const Encoding encoding = model_->encode(x);
-      means.push_back(encoding.mean);
-      log_variances.push_back(encoding.log_variance);
+      rows.push_back(torch::cat({encoding.mean, encoding.log_variance}, 1));
     }
-    return Encoding{gradients_.gather_images(means), gradients_.gather_images(log_variances)};
+    const auto halves = gradients_.gather_images(rows).chunk(2, 1);
+    return Encoding{halves[0].contiguous(), halves[1].contiguous()};
   };
   prior.after_gradient(*model_,
                        {encode, batch_labels(), supervised, slots.named_rate, natural_gradient()});

@@ -41,7 +41,6 @@ std::vector<int64_t> PartGradients::per_rank(
 }
 
 torch::Tensor PartGradients::gather_images(const std::vector<torch::Tensor>& of_parts) const {
-  if (whole()) return of_parts.front();
   return ranks_->gather(torch::cat(of_parts),
                         per_rank([](const BatchPart& part) { return part.count(); }));
 }
@@ -84,7 +83,10 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
                                  const std::function<PartTerms(const BatchPart&)>& part_terms) {
   debug.tensors.clear();
   std::vector<PartRecord> records;
-  std::vector<torch::Tensor> network_gradients;
+  torch::Tensor network_gradients;  // of parts, [parts, parameters]
+  if (exact_ && !ranks_->alone())
+    network_gradients = torch::empty({static_cast<int64_t>(own.size()), adam_.gradients().numel()},
+                                     adam_.gradients().options());
   for (const BatchPart& part : own) {
     const bool last = part.index == own.back().index;
     begin_part(part.index == own.front().index);
@@ -94,8 +96,8 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
     for (const auto& [name, tensor] : terms.tensors)
       debug.tensors.emplace_back(name, tensor.detach());
     records.push_back(record_of(std::move(terms)));
-    if (exact_ && !ranks_->alone())
-      network_gradients.push_back(last ? adam_.gradients() : adam_.gradients().clone());
+    if (network_gradients.defined())
+      network_gradients[part.index - own.front().index].copy_(adam_.gradients());
   }
   if (model_.accelerated()) model_.finish_gradients();
   sum_network_gradients(network_gradients);
@@ -115,12 +117,12 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
   return step;
 }
 
-void PartGradients::sum_network_gradients(const std::vector<torch::Tensor>& of_parts) {
+void PartGradients::sum_network_gradients(const torch::Tensor& of_parts) {
   if (ranks_->alone()) return;
   torch::NoGradGuard no_gradient;
   if (exact_)
     adam_.gradients().copy_(
-        ranks_->sum_rows(torch::stack(of_parts), per_rank([](const BatchPart&) { return 1; })));
+        ranks_->sum_rows(of_parts, per_rank([](const BatchPart&) { return 1; })));
   else
     ranks_->sum(adam_.gradients());
 }

@@ -59,7 +59,7 @@ class PartGradients {
   void begin_part(bool first);
   PartRecord record_of(PartTerms terms) const;
   std::vector<PartRecord> all_records(std::vector<PartRecord> own) const;
-  void sum_network_gradients(const std::vector<torch::Tensor>& of_parts);
+  void sum_network_gradients(const torch::Tensor& of_parts);
   void sum_posterior_gradients(const std::vector<PartRecord>& records);
   /// How many of something every rank has, from how many every part has.
   std::vector<int64_t> per_rank(const std::function<int64_t(const BatchPart&)>& of_part) const;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/json.h"
+#include "facet/core/rank_store.h"
 #include "tests/cli/run_program.h"
 #include "tests/contains.h"
 
@@ -99,8 +100,8 @@ class RankRuns : public testing::Test {
       if (contains(variables.str(), std::string(1, '\0') + fmt::format("RANK={}", rank) + '\0'))
         return child;
     }
-    ADD_FAILURE() << "no rank " << rank;
-    return 0;
+    throw std::runtime_error(
+        fmt::format("no rank {}", rank));  // not 0, which is all processes here
   }
   /// One line that names what went wrong.
   static void expect_line(const ProgramResult& result, int status,
@@ -171,32 +172,32 @@ TEST_F(RankRuns, AreResumedByAnotherNumberOfRanks) {
 
 TEST_F(RankRuns, EndWhenOneIsKilledAndGoOnFromTheCheckpoint) {
   const Process process =
-      start({"long.json", "--out", "killed", "--processes", "3", "--rank-timeout", "3"});
+      start({"long.json", "--out", "killed", "--processes", "3", "--rank-timeout", "10"});
   const pid_t rank = rank_of(*process, "killed", 1);
   const auto begin = std::chrono::steady_clock::now();
   kill(rank, SIGKILL);
   expect_line(process->wait(), 1,
               {fmt::format("rank 1 (process {})", rank), "signal 9", "--resume"});
-  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin).count(), 3.0);
+  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin).count(), 10.0);
   EXPECT_EQ(run({"--out", "killed", "--resume"}).status, 0);
   expect_same_run("long", "killed");
 }
 
 TEST_F(RankRuns, EndWhenOneHangs) {
   const Process process =
-      start({"long.json", "--out", "hung", "--processes", "2", "--rank-timeout", "3"});
+      start({"long.json", "--out", "hung", "--processes", "2", "--rank-timeout", "6"});
   const pid_t rank = rank_of(*process, "hung", 1);
   const auto begin = std::chrono::steady_clock::now();
   kill(rank, SIGSTOP);
   expect_line(process->wait(), 1, {fmt::format("no sign of life of rank 1 (process {}", rank)});
   // The time-out, and what the machine needs to notice; the process that hangs is ended too.
-  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin).count(), 3.0 + 2.0);
+  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin).count(), 6.0 + 2.0);
   EXPECT_NE(kill(rank, 0), 0);
 }
 
 TEST_F(RankRuns, AreStartedAgain) {
   const Process process = start({"long.json", "--out", "restarted", "--processes", "2",
-                                 "--restarts", "1", "--rank-timeout", "3"});
+                                 "--restarts", "1", "--rank-timeout", "10"});
   kill(rank_of(*process, "restarted", 0), SIGKILL);
   const ProgramResult result = process->wait();
   EXPECT_EQ(result.status, 0) << result.err;
@@ -223,12 +224,11 @@ TEST_F(RankRuns, AreRefusedInOneLine) {
 class SeparateRanks : public RankRuns {
  protected:
   static Process start_rank(const std::string& rank, const std::string& size, int port,
-                            const std::vector<std::string>& more = {}) {
+                            const std::vector<std::string>& more = {"--rank-timeout", "20"}) {
     std::vector<std::string> command = {"env", "RANK=" + rank, "WORLD_SIZE=" + size,
                                         "MASTER_ADDR=127.0.0.1",
                                         fmt::format("MASTER_PORT={}", port)};
-    const auto train =
-        facet_command(arguments({"long.json", "--out", "separate", "--rank-timeout", "2"}));
+    const auto train = facet_command(arguments({"long.json", "--out", "separate"}));
     command.insert(command.end(), train.begin(), train.end());
     command.insert(command.end(), more.begin(), more.end());
     return std::make_unique<RunningProgram>(command, ProgramOptions{.folder = folder_->path()});
@@ -243,10 +243,16 @@ TEST_F(SeparateRanks, NameWhoDisagreesOrIsAbsent) {
   for (const Process* process : {&first, &other})
     expect_line((*process)->wait(), 2,
                 {"train.learning_rate.start=0.1 at rank 1", "=0.001 as at rank 0"});
-  const Process waiting = start_rank("0", "3", port(1)), with_it = start_rank("2", "3", port(1));
+  const std::vector<std::string> soon = {"--rank-timeout", "3"};
+  const Process waiting = start_rank("0", "3", port(1), soon),
+                with_it = start_rank("2", "3", port(1), soon),
+                elsewhere = start_rank("1", "2", port(2), soon);
   for (const Process* process : {&waiting, &with_it})
-    expect_line((*process)->wait(), 1, {"no rank 1 within 2 s"});
-  expect_line(start_rank("1", "2", port(2))->wait(), 1, {"no answer from 127.0.0.1"});
+    expect_line((*process)->wait(), 1, {"no rank 1 within 3 s"});
+  expect_line(elsewhere->wait(), 1, {"no answer from 127.0.0.1"});
+  const Process of_two = start_rank("0", "2", port(5)), of_three = start_rank("1", "3", port(5));
+  for (const Process* process : {&of_two, &of_three})
+    expect_line((*process)->wait(), 2, {"number of ranks", "3 at rank 1", "2 as at rank 0"});
   EXPECT_FALSE(fs::exists(*folder_ / "separate"));
 }
 
@@ -258,9 +264,9 @@ TEST_F(SeparateRanks, NameTheFirstWhenItIsKilled) {
 }
 
 TEST_F(SeparateRanks, RefuseAPortInUse) {
-  const Process first = start_rank("0", "2", port(4));
-  EXPECT_TRUE(wait_until([&] { return start_rank("0", "2", port(4))->wait().status == 2; }));
-  expect_line(start_rank("0", "2", port(4))->wait(), 2, {"in use", "MASTER_PORT"});
+  const RankStore other;
+  expect_line(start_rank("0", "2", static_cast<int>(other.port()))->wait(), 2,
+              {"in use", "MASTER_PORT"});
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ CONFIG = {
               "factors": [{"name": "first", "components": 3, "dimensions": 2},
                           {"name": "second", "components": 3, "dimensions": 2}]},
     "train": {"batch_size": 16, "batch_parts": 4, "pretrain": {"steps": 200}, "initialise": {"steps": 50},
-              "joint": {"steps": 3000, "refit_every": 500}, "average_decay": 0.99, "log_every": 10,
+              "joint": {"steps": 8000, "refit_every": 500}, "average_decay": 0.99, "log_every": 10,
               "evaluate_every": 200, "checkpoint_every": 10, "learning_rate": {"start": 1e-3, "end": 1e-4}},
 }
 
@@ -54,7 +54,9 @@ with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") els
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         victim = None
         if kills < arguments.kills:
-            time.sleep(random.uniform(0.1, 3))
+            while len(children(starter.pid)) < ranks and starter.poll() is None:
+                time.sleep(0.01)
+            time.sleep(random.uniform(0, 2.5))
             if living := children(starter.pid):
                 victim = random.choice(living)
                 try:
