@@ -130,12 +130,12 @@ void run_train(const TrainArguments& arguments) {
   events.training.notice = [&](const std::string& sentence) { display.notice(sentence); };
   events.training.stop = interrupted;
   events.started = [&](const TrainingStart& start) {
-    display.notice(fmt::format(
-        "training {} network parameters on {} images, on {}{} with about "
-        "{:.1f} GB of memory; run folder {}",
-        start.network_parameters, start.images, start.device,
-        !request.place ? "" : fmt::format(" with {} ranks,", request.place->size),
-        start.memory / 1e9, arguments.output));
+    display.notice(
+        fmt::format("training {} network parameters on {} images, on {}{} with about "
+                    "{:.1f} GB of memory; run folder {}",
+                    start.network_parameters, start.images, start.device,
+                    !request.place ? "" : fmt::format(" with {} ranks,", request.place->size),
+                    start.memory / 1e9, arguments.output));
     if (arguments.serve)
       server = std::make_unique<ServerProcess>(arguments.output, arguments.serve_port);
   };
