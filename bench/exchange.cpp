@@ -41,7 +41,7 @@ void measure(Ranks& ranks) {
   say("any()", median_time([&] { ranks.any(false); }));
   const torch::Tensor number = torch::zeros({1}, kFloat64);
   say("gather(), a number", median_time([&] { ranks.gather(number, one_each); }));
-  for (const int64_t parameters : {1 << 16, 1 << 19, 1 << 22}) {
+  for (const int64_t parameters : {1 << 16, 194394, 1 << 22}) {
     torch::Tensor gradient = torch::zeros({1, parameters}, kFloat32);
     say(fmt::format("sum_rows(), {} kB", parameters / 256),
         median_time([&] { ranks.sum_rows(gradient, one_each); }));
