@@ -60,6 +60,8 @@ test:  ## Build everything and run the tests
 	@/usr/bin/python3 -c 'import numpy' 2>/dev/null || echo "*** NOTICE: no NumPy: nothing else has read our .npy and .npz"
 	@for target in node web; do [ -e build/onnxruntime-$$target ] || \
 	  echo "*** NOTICE: no build/onnxruntime-$$target: tests of exported models were skipped"; done
+	@ip netns list >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] || \
+	  echo "*** NOTICE: no root or no iproute2: training over several hosts, as network namespaces, was not tested"
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU

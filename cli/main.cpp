@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "facet/core/error.h"
 #include "facet/core/process.h"
+#include "facet/core/rank_place.h"
 #include "facet/core/version.h"
 
 int main(int argc, char** argv) {
@@ -48,6 +49,9 @@ int main(int argc, char** argv) {
   } catch (const facet::Error& error) {
     fmt::print(stderr, "facet: {}\n", error.what());
     return 2;
+  } catch (const facet::RankLost& error) {
+    fmt::print(stderr, "facet: {}\n", error.what());
+    return 1;
   } catch (const std::filesystem::filesystem_error& error) {
     fmt::print(stderr, "facet: using files: found '{}', expected a path that can be used\n",
                error.what());

@@ -1,10 +1,12 @@
 // `facet train CONFIG --out RUN`: trains, shows how it goes, and ends with the bound on the test
-// split, a sheet of samples, and where everything is.
+// split, a sheet of samples, and where everything is. As one of several ranks it joins the others
+// first, and only rank 0 shows anything.
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/interruption.h"
 #include "cli/option_table.h"
+#include "cli/processes.h"
 #include "cli/progress.h"
 #include "cli/server_process.h"
 #include "facet/core/error.h"
@@ -20,6 +22,12 @@ struct TrainArguments {
   bool resume = false, describe = false;
   int serve_port = 0;
   bool serve = false;
+  int processes = 1, restarts = 0;
+  double rank_timeout = 120;  ///< seconds
+
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::milliseconds(static_cast<int64_t>(1e3 * rank_timeout));
+  }
 };
 
 /// All options as a Markdown page: docs/config.md is this text.
@@ -64,14 +72,50 @@ Config config_of(const TrainArguments& arguments) {
   return longer;
 }
 
+/// Trains silently.
+void train_as_further_rank(const TrainingRequest& request) {
+  TrainingEvents events;
+  events.training.stop = interrupted;
+  if (!train_run(request, events)) throw ExitStatus{130};
+}
+
+/// The command line of every rank.
+void start_processes(const TrainArguments& arguments) {
+  config_of(arguments);  // whose mistakes are told once
+  const std::vector<std::string> shared = {
+      "--out",          arguments.output, "--device",
+      arguments.device, "--rank-timeout", fmt::format("{}", arguments.rank_timeout)};
+  ProcessesRequest request{.count = arguments.processes,
+                           .arguments = {"train"},
+                           .to_resume = {"train", "--resume"},
+                           .folder = arguments.output,
+                           .restarts = arguments.restarts,
+                           .timeout = arguments.timeout()};
+  if (!arguments.config.empty()) request.arguments.push_back(arguments.config);
+  if (arguments.resume) request.arguments.emplace_back("--resume");
+  for (const std::string& setting : arguments.settings)
+    request.arguments.insert(request.arguments.end(), {"--set", setting});
+  for (auto* words : {&request.arguments, &request.to_resume})
+    words->insert(words->end(), shared.begin(), shared.end());
+  if (arguments.serve) request.of_first = {fmt::format("--serve={}", arguments.serve_port)};
+  run_processes(request);
+}
+
 void run_train(const TrainArguments& arguments) {
   if (arguments.describe) return describe_config();
-  const TrainingRequest request{config_of(arguments), arguments.output, arguments.device,
-                                arguments.resume};
+  if (arguments.processes > 1 || arguments.restarts > 0) return start_processes(arguments);
+  const Config config = config_of(arguments);
+  catch_interruption();
+  const TrainingRequest request{config,
+                                arguments.output,
+                                arguments.device,
+                                arguments.resume,
+                                find_rank_place(process_environment()),
+                                arguments.timeout()};
+  if (request.place && request.place->rank > 0) return train_as_further_rank(request);
   const RunFolder folder{arguments.output};
   ProgressDisplay display;
   std::unique_ptr<ServerProcess> server;
-  catch_interruption();
   TrainingEvents events;
   events.training.report = [&](const StepReport& report) { display.report(report); };
   events.training.evaluated = [&](const Evaluation& evaluation, const StepReport& report) {
@@ -81,10 +125,11 @@ void run_train(const TrainArguments& arguments) {
   events.training.stop = interrupted;
   events.started = [&](const TrainingStart& start) {
     display.notice(
-        fmt::format("training {} network parameters on {} images, on {} with about "
+        fmt::format("training {} network parameters on {} images, on {}{} with about "
                     "{:.1f} GB of memory; run folder {}",
-                    start.network_parameters, start.images, start.device, start.memory / 1e9,
-                    arguments.output));
+                    start.network_parameters, start.images, start.device,
+                    !request.place ? "" : fmt::format(" with {} ranks,", request.place->size),
+                    start.memory / 1e9, arguments.output));
     if (arguments.serve)
       server = std::make_unique<ServerProcess>(arguments.output, arguments.serve_port);
   };
@@ -116,6 +161,22 @@ void add_train_command(const Command& program) {
           .flag("--serve{8080}", arguments->serve_port,
                 "Show the training in the browser while it runs; --serve=PORT names a port")
           .range(0, 65535);
+  const Option processes =
+      command
+          .option("--processes", arguments->processes,
+                  "Train with so many processes on this machine, which share its processors")
+          .range(1, 1024);
+  command
+      .option("--restarts", arguments->restarts,
+              "With --processes: start again from the last checkpoint, so many times, when a "
+              "process was lost")
+      .range(0, 1000000)
+      .needs(processes);
+  command
+      .option("--rank-timeout", arguments->rank_timeout,
+              "Seconds that one of several processes waits for another before all end")
+      .range(1.0, 86400.0)
+      .show_default();
   const Option describe = command.flag("--describe-options", arguments->describe,
                                        "Print every option of a config and stop");
   output.excludes(describe);

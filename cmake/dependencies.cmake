@@ -86,6 +86,17 @@ else()
   list(APPEND FACET_ABSENT facet/data/image_read)
 endif()
 
+# Training over several processes: c10d with Gloo, whose own headers LibTorch's include.
+find_path(FACET_C10D_FOLDER torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
+find_path(FACET_GLOO_FOLDER gloo/transport/device.h PATHS ${TORCH_INCLUDE_DIRS})
+set(FACET_HAS_RANKS OFF)
+if(FACET_C10D_FOLDER AND FACET_GLOO_FOLDER AND NOT FACET_CUDA)
+  set(FACET_HAS_RANKS ON)
+else()
+  message(STATUS "c10d with Gloo for the CPU not found: a model is trained by one process")
+  list(APPEND FACET_ABSENT facet/core/ranks)
+endif()
+
 # The scan of an index has instructions of its own for x86; other processors take the plain loop.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   list(APPEND FACET_ABSENT facet/search/fast_scan_avx2)

@@ -37,6 +37,28 @@ Key Key::at(const torch::Tensor& counter) const {
   return key;
 }
 
+Key Key::rows(int64_t begin, int64_t total, const std::shared_ptr<SharedDraws>& draws) const {
+  Key key = *this;
+  key.first_row_ = begin;
+  key.total_rows_ = total;
+  key.draws_ = draws;
+  return key;
+}
+
+torch::Tensor Key::draw_rows(RandomDraw draw, torch::IntArrayRef shape,
+                             const torch::TensorOptions& options) const {
+  std::vector<int64_t> all = shape.vec();
+  all.front() = total_rows_;
+  torch::Tensor& drawn = (*draws_)[{draw, state_, all}];
+  if (!drawn.defined()) {
+    Key whole = *this;
+    whole.draws_ = nullptr;
+    drawn = draw(whole, all, options);
+  }
+  // A copy, because callers scale what they have drawn in place.
+  return drawn.narrow(0, first_row_, shape.front()).clone();
+}
+
 torch::Generator Key::generator(torch::Device device) const {
   if (counter_.defined())
     throw std::logic_error("a generator is made on the host, but the key's counter is on the GPU");
@@ -49,6 +71,7 @@ torch::Generator Key::generator(torch::Device device) const {
 
 torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
                               const torch::TensorOptions& options) {
+  if (key.has_rows()) return key.draw_rows(standard_normal, shape, options);
   if (kernel_draws(options))
     return cuda::standard_normal(key.value(), key.counter(), shape, options);
   return torch::randn(shape, key.generator(options.device()), options);
@@ -56,6 +79,7 @@ torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,
 
 torch::Tensor uniform(const Key& key, torch::IntArrayRef shape,
                       const torch::TensorOptions& options) {
+  if (key.has_rows()) return key.draw_rows(uniform, shape, options);
   if (kernel_draws(options)) return cuda::uniform(key.value(), key.counter(), shape, options);
   return torch::rand(shape, key.generator(options.device()), options);
 }

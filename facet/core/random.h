@@ -4,11 +4,22 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "facet/core/tensor.h"
 
 namespace facet {
+
+class Key;
+
+using RandomDraw = torch::Tensor (*)(const Key&, torch::IntArrayRef, const torch::TensorOptions&);
+
+/// What keys of different rows have drawn for all rows, by draw, key and shape.
+using SharedDraws = std::map<std::tuple<RandomDraw, uint64_t, std::vector<int64_t>>, torch::Tensor>;
 
 class Key {
  public:
@@ -16,8 +27,8 @@ class Key {
 
   /// A key for one step, key.fold(step), or for one purpose, key.fold("noise").
   Key fold(uint64_t number) const {
-    Key key(state_ ^ mix(number + 0x632be59bd9b4e019ULL));
-    key.counter_ = counter_;
+    Key key = *this;
+    key.state_ = Key(state_ ^ mix(number + 0x632be59bd9b4e019ULL)).state_;
     return key;
   }
   Key fold(std::string_view purpose) const;
@@ -25,6 +36,12 @@ class Key {
   /// the draws read the counter each time they run, so that a captured graph draws new numbers at
   /// every replay. Elsewhere the counter is read here, and the key is fold(counter).
   Key at(const torch::Tensor& counter) const;
+
+  /// A key for rows `begin` and on of `total`: its draws of shape [n, ...] are n rows of what this
+  /// key draws for [total, ...]. Keys with the same `draws` make the draw once.
+  Key rows(int64_t begin, int64_t total, const std::shared_ptr<SharedDraws>& draws) const;
+  /// Whether it is such a key.
+  bool has_rows() const { return draws_ != nullptr; }
 
   uint64_t value() const { return state_; }
   /// The step number on the GPU that draws also depend on; undefined if there is none.
@@ -41,8 +58,16 @@ class Key {
     return x ^ (x >> 31);
   }
 
+  friend torch::Tensor standard_normal(const Key&, torch::IntArrayRef, const torch::TensorOptions&);
+  friend torch::Tensor uniform(const Key&, torch::IntArrayRef, const torch::TensorOptions&);
+  /// The key's rows of what `draw` draws for all.
+  torch::Tensor draw_rows(RandomDraw draw, torch::IntArrayRef shape,
+                          const torch::TensorOptions& options) const;
+
   uint64_t state_;
   torch::Tensor counter_;
+  int64_t first_row_ = 0, total_rows_ = 0;
+  std::shared_ptr<SharedDraws> draws_;
 };
 
 torch::Tensor standard_normal(const Key& key, torch::IntArrayRef shape,

@@ -219,18 +219,23 @@ void Batches::upload(const torch::Tensor& batch) {
   uploaded_.copy_(gathered, /*non_blocking=*/true);
 }
 
-torch::Tensor Batches::draw_distorted(const torch::Tensor& chosen,
-                                      const torch::Tensor& step) const {
-  const Key key = key_.fold("distort").at(step);
-  torch::Tensor pixels = images_.streamed ? uploaded_ : images_.pixels.gather(chosen);
+torch::Tensor Batches::plain(const torch::Tensor& chosen, const BatchPart& part) const {
+  if (images_.streamed) return part.rows(uploaded_);
+  return images_.pixels.gather(part.rows(chosen)).to(images_.labels.device());
+}
+
+torch::Tensor Batches::draw_distorted(const torch::Tensor& chosen, const torch::Tensor& step,
+                                      const BatchPart& part) const {
+  const Key key = part.rows(key_.fold("distort").at(step));
+  torch::Tensor pixels = plain(chosen, part);
   if (images_.mirror) pixels = mirror_half(pixels, key.fold("mirror"));
   pixels = augment_strongly(pixels, key);
   return images_.binarize_by_draw ? binarize(pixels, key.fold("binarize")) : pixels;
 }
 
-torch::Tensor Batches::draw(const torch::Tensor& chosen, const torch::Tensor& step) const {
-  const Key key = key_.fold("binarize").at(step);
-  return images_.streamed ? images_.transform(uploaded_, key) : images_.draw(chosen, key);
+torch::Tensor Batches::draw(const torch::Tensor& chosen, const torch::Tensor& step,
+                            const BatchPart& part) const {
+  return images_.transform(plain(chosen, part), part.rows(key_.fold("binarize").at(step)));
 }
 
 }  // namespace facet

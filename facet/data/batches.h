@@ -9,6 +9,7 @@
 
 #include "facet/core/random.h"
 #include "facet/core/tensor.h"
+#include "facet/data/batch_part.h"
 #include "facet/data/data_options.h"
 #include "facet/data/import.h"
 #include "facet/data/pack.h"
@@ -65,15 +66,20 @@ class Batches {
 
   /// pixels() in two halves, for steps that never wait for the device. upload() copies a streamed
   /// batch (indices on the CPU) to the device and does nothing for other image sets; draw() then
-  /// gives its pixels, from the same indices and the step number as tensors on the device.
+  /// gives the pixels of a part of it, from the same indices and the step number as tensors on the
+  /// device.
   void upload(const torch::Tensor& batch);
-  torch::Tensor draw(const torch::Tensor& chosen, const torch::Tensor& step) const;
+  torch::Tensor draw(const torch::Tensor& chosen, const torch::Tensor& step,
+                     const BatchPart& part) const;
   /// The same images, strongly augmented.
-  torch::Tensor draw_distorted(const torch::Tensor& chosen, const torch::Tensor& step) const;
+  torch::Tensor draw_distorted(const torch::Tensor& chosen, const torch::Tensor& step,
+                               const BatchPart& part) const;
 
  private:
   const torch::Tensor& order(int64_t epoch);
   void release_passed(int64_t position);
+  /// The part's pixels as they are.
+  torch::Tensor plain(const torch::Tensor& chosen, const BatchPart& part) const;
 
   ImageSet images_;
   Key key_;

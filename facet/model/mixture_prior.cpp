@@ -48,7 +48,7 @@ class MixturePrior : public PriorStrategy {
       by_natural_gradient[i] = !by_gradient(model, i, batch.supervised);
       if (!by_natural_gradient[i]) step_by_gradient(model, i, batch.learning_rate);
     }
-    const Encoding encoding = model.encode(batch.x);
+    const Encoding encoding = batch.encode();
     natural_gradient_update(model.prior, encoding.mean, encoding.log_variance, batch.labels,
                             batch.natural, by_natural_gradient);
   }

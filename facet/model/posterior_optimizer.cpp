@@ -32,6 +32,7 @@ FactorParameters PosteriorOptimizer::track(const FactorPosterior& posterior) {
                       torch::log(mean.b).flatten(), torch::log(posterior.counts)})
               .detach()
               .requires_grad_();
+  tracked_ = true;
   return from_flat(flat_);
 }
 
@@ -46,6 +47,7 @@ void PosteriorOptimizer::step(FactorPosterior& posterior, const torch::Tensor& l
   adam_update(updated, flat_.grad(), moments_, steps_, learning_rate, options_);
   const FactorParameters parameters = from_flat(updated);
   posterior.assign(FactorPosterior::from_mean(parameters.components, parameters.counts));
+  tracked_ = false;
 }
 
 void PosteriorOptimizer::restore(int64_t steps, const AdamMoments& moments) {

@@ -22,6 +22,9 @@ class PosteriorOptimizer {
 
   /// Mean parameters of `posterior` that gradients flow to; valid until step().
   FactorParameters track(const FactorPosterior& posterior);
+  /// Whether gradients flow to it in the current step, and those of backward(), flat.
+  bool tracked() const { return tracked_; }
+  torch::Tensor& gradient() { return flat_.mutable_grad(); }
   /// One Adam step with the gradients of backward(), written to the existing tensors of
   /// `posterior`.
   void step(FactorPosterior& posterior, const torch::Tensor& learning_rate);
@@ -38,6 +41,7 @@ class PosteriorOptimizer {
   Kind kind_;
   int64_t components_, dimensions_;
   torch::Tensor flat_;  ///< float64 [4 K D + K]
+  bool tracked_ = false;
   AdamMoments moments_;
   torch::Tensor steps_;  ///< an int64 scalar on the device
 };

@@ -5,6 +5,7 @@
 // and add a line to the table in prior_strategy.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@
 namespace facet {
 
 class Vae;
+struct Encoding;
 
 /// The batch of a joint step, for updating the prior after the networks.
 struct JointBatch {
-  torch::Tensor x;              ///< in the likelihood's units, [B, C, H, W]
+  std::function<Encoding()> encode;  ///< encodes its images anew
   torch::Tensor labels;         ///< int64 [B, I], -1 where unknown; undefined if there are none
   bool supervised;              ///< whether the label loss has weight in this step
   torch::Tensor learning_rate;  ///< for factors updated by Adam, a float64 scalar on the device

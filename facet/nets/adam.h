@@ -52,6 +52,8 @@ class Adam {
   void reset();
   void restore(int64_t steps, const AdamMoments& moments);
 
+  /// The gradients of all parameters, flat.
+  torch::Tensor& gradients() { return gradients_; }
   /// All parameters, flat.
   const torch::Tensor& parameters() const { return parameters_; }
   /// A flat buffer like parameters() with every parameter in row-major order, as files have it.

@@ -14,7 +14,7 @@ std::pair<torch::Tensor, torch::Tensor> split_encoding(const torch::Tensor& head
 
 torch::Tensor sample_latent(const torch::Tensor& mean, const torch::Tensor& log_variance,
                             const Key& noise) {
-  if (kernel_computes(mean, kFloat32))
+  if (kernel_computes(mean, kFloat32) && !noise.has_rows())
     return cuda::sample_latent(mean, log_variance, noise.value(), noise.counter());
   return mean +
          torch::exp(0.5 * log_variance) * standard_normal(noise, mean.sizes(), mean.options());
@@ -22,7 +22,7 @@ torch::Tensor sample_latent(const torch::Tensor& mean, const torch::Tensor& log_
 
 LatentDraw draw_encoding(const torch::Tensor& head, double lowest, double highest,
                          const Key& noise) {
-  if (kernel_computes(head, kFloat32))
+  if (kernel_computes(head, kFloat32) && !noise.has_rows())
     return cuda::draw_encoding(head, lowest, highest, noise.value(), noise.counter());
   const auto [mean, log_variance] = split_encoding(head, lowest, highest);
   return {mean, log_variance, sample_latent(mean, log_variance, noise)};

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "facet/core/device.h"
+#include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/core/process.h"
+#include "facet/core/ranks.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/cuda_graph.h"
 #include "facet/data/image_file.h"
@@ -35,24 +38,52 @@ void share_threads(size_t jobs, torch::Device device) {
     torch::set_num_threads(std::max(1, torch::get_num_threads() / static_cast<int>(jobs)));
 }
 
-}  // namespace
+/// On the CPU: Gloo's exchanges are between tensors there.
+torch::Device rank_device(const std::string& wanted) {
+  if (wanted != "auto" && wanted != "cpu")
+    Attempt{"training with several ranks on", "--device " + wanted}.fail(
+        "a GPU", "--device cpu", "facet sweep uses several GPUs, with one run each");
+  return torch::kCPU;
+}
 
-std::optional<Evaluation> train_run(const TrainingRequest& request, const TrainingEvents& events) {
-  const torch::Device device = choose_device(request.device);
-  if (!request.resume && std::filesystem::exists(RunFolder{request.folder}.config()))
+std::optional<Evaluation> train_on(const TrainingRequest& request, const TrainingEvents& events,
+                                   const std::shared_ptr<Ranks>& joined) {
+  const Ranks& ranks = *joined;
+  const torch::Device device =
+      ranks.alone() ? choose_device(request.device) : rank_device(request.device);
+  if (ranks.first() && !request.resume &&
+      std::filesystem::exists(RunFolder{request.folder}.config()))
     RunFolder::create(request.folder);  // says that a run is there, before any work is done
   const Pack pack = load_data(request.config.data);
   // The trainer makes the folder of a new run, after all checks of the config.
   const RunFolder folder =
       request.resume ? RunFolder::open(request.folder) : RunFolder{request.folder};
-  Trainer trainer(request.config, pack, folder, device, request.resume, events.training);
-  events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
-                  training_memory(request.config, pack, device)});
+  Trainer trainer(request.config, pack, folder, device, request.resume, events.training,
+                  {.ranks = joined});
+  if (ranks.first())
+    events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
+                    training_memory(with_batch_parts(request.config, ranks.size()), pack, device)});
   if (!trainer.run()) return {};
+  if (!ranks.first()) return Evaluation();
   if (const auto sentence = trainer.overfitting(); sentence && events.training.notice)
     events.training.notice(*sentence);
   events.trained();
   return finish_run(trainer, pack, request.config, folder);
+}
+
+}  // namespace
+
+std::optional<Evaluation> train_run(const TrainingRequest& request, const TrainingEvents& events) {
+  const auto ranks = request.place ? std::make_shared<Ranks>(*request.place, request.rank_timeout)
+                                   : std::make_shared<Ranks>();
+  try {
+    return train_on(request, events, ranks);
+  } catch (const RankLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    ranks->report_failure(library_failure(error).line);
+    throw;
+  }
 }
 
 Evaluation finish_run(Trainer& trainer, const Pack& pack, const Config& config,

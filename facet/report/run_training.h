@@ -2,12 +2,14 @@
 // sweep do. Progress goes to callbacks.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "facet/core/rank_place.h"
 #include "facet/train/callbacks.h"
 #include "facet/train/config.h"
 #include "facet/train/shard.h"
@@ -23,6 +25,8 @@ struct TrainingRequest {
   std::filesystem::path folder;
   std::string device = "auto";
   bool resume = false;
+  std::optional<RankPlace> place = {};          ///< among ranks that train it together
+  std::chrono::milliseconds rank_timeout = {};  ///< after which a rank that does not answer is lost
 };
 
 /// What is known before the first step.
@@ -39,7 +43,7 @@ struct TrainingEvents {
 };
 
 /// Trains a run to its end and finishes it. Nothing where `training.stop` ended it early; the run
-/// folder then holds what it goes on from.
+/// folder then holds what it goes on from. The first rank evaluates; others get empty evaluations.
 std::optional<Evaluation> train_run(const TrainingRequest& request, const TrainingEvents& events);
 
 /// Writes a sheet of samples and then the evaluation of a trained run: on the test split, or, in a

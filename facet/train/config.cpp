@@ -93,6 +93,17 @@ void JointOptions::visit(OptionVisitor& visitor) {
 
 void TrainOptions::visit(OptionVisitor& visitor) {
   visitor.option("batch_size", batch_size, "Images per step.", at_least(1));
+  visitor.option("batch_parts", batch_parts,
+                 "Parts in which a batch is computed: on several ranks, each of which has "
+                 "consecutive ones, or one after another, for images so large that a whole batch "
+                 "does not fit into memory. The step is the same, but for rounding, which depends "
+                 "on the parts and not on the ranks. 0: one per rank.",
+                 at_least(0));
+  visitor.option("reduce", reduce,
+                 "How ranks add their gradients: 'exact' in the order of parts, so that any number "
+                 "of ranks gives the same bits; 'fast' each its own first, and then all, with "
+                 "rounding that depends on the number of ranks.",
+                 one_of({"exact", "fast"}));
   visitor.option("precision", precision,
                  "Precision of the networks' multiplications on a GPU: float32, TF32 (10 mantissa "
                  "bits) or bfloat16. Sums and weights are always float32, the prior float64. A CPU "
@@ -162,6 +173,11 @@ Config read_saved_config(const std::filesystem::path& path,
   return config;
 }
 
+Config with_batch_parts(Config config, int64_t ranks) {
+  if (config.train.batch_parts == 0) config.train.batch_parts = ranks;
+  return config;
+}
+
 Config with_absolute_pack(Config config) {
   if (!config.data.pack.empty())
     config.data.pack = std::filesystem::absolute(config.data.pack).lexically_normal().string();
@@ -186,6 +202,8 @@ std::string first_difference(const Config& one, const Config& other) {
 
 Config extended(Config saved, const Config& given) {
   TrainOptions& train = saved.train;
+  if (given.train.batch_parts > 0) train.batch_parts = given.train.batch_parts;
+  train.reduce = given.train.reduce;
   train.joint.steps = given.train.joint.steps;
   train.log_every = given.train.log_every;
   train.evaluate_every = given.train.evaluate_every;
@@ -197,6 +215,7 @@ Config extended(Config saved, const Config& given) {
 
 std::string difference_on_resume(const Config& saved, Config given) {
   given.data.pack = saved.data.pack;
+  if (given.train.batch_parts == 0) given.train.batch_parts = saved.train.batch_parts;
   for (size_t i = 0; i < std::min(given.model.factors.size(), saved.model.factors.size()); ++i)
     given.model.factors[i].values = saved.model.factors[i].values;
   return first_difference(saved, given);

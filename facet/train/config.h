@@ -62,6 +62,8 @@ struct JointOptions {
 
 struct TrainOptions {
   int64_t batch_size = 64;
+  int64_t batch_parts = 0;
+  std::string reduce = "exact";
   std::string precision = "tf32";
   PretrainOptions pretrain;
   InitialiseOptions initialise;
@@ -98,6 +100,9 @@ Config read_config(const std::filesystem::path& path,
 Config read_saved_config(const std::filesystem::path& path,
                          const std::vector<std::string>& settings = {});
 
+/// The config with the number of parts of a batch that a run of so many ranks has.
+Config with_batch_parts(Config config, int64_t ranks);
+
 /// The config with an absolute path of the pack: a run can be used from another working directory.
 Config with_absolute_pack(Config config);
 
@@ -109,7 +114,7 @@ std::string first_difference(const Config& one, const Config& other);
 std::string difference_on_resume(const Config& saved, Config given);
 
 /// The config of a run that goes on with other numbers where that is possible: a longer or shorter
-/// joint phase, and how often it reports, evaluates and saves.
+/// joint phase, how often it reports, evaluates and saves, and how ranks divide a batch.
 Config extended(Config saved, const Config& given);
 
 }  // namespace facet

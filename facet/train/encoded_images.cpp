@@ -8,27 +8,36 @@
 namespace facet {
 
 EncodedImages::EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
-                             const Config& config, const Key& key)
+                             const Config& config, const Key& key, Ranks& ranks)
     : model_(model),
       images_(images),
       all_labels_(labels),
       count_(encoded_images(config, images.count())),
-      key_(key) {}
+      key_(key),
+      ranks_(ranks) {}
 
 const std::vector<BlockEncoding>& EncodedImages::blocks() {
   if (!blocks_.empty()) return blocks_;
   torch::NoGradGuard no_gradient;
   const int64_t slice_size = model_.device().is_cpu() ? 500 : 4000;
   const torch::Tensor chosen = permutation(key_, images_.count()).narrow(0, 0, count_);
-  std::vector<torch::Tensor> means, variances;
-  for (const torch::Tensor& slice : chosen.split(model_.images_at_once(slice_size))) {
-    const torch::Tensor pixels = images_.draw(slice, key_.fold(means.size()));
+  const std::vector<torch::Tensor> slices = chosen.split(model_.images_at_once(slice_size));
+  std::vector<int64_t> rows(static_cast<size_t>(ranks_.size()));
+  // A rank may have no slice.
+  const torch::Tensor none = torch::empty({0, model_.prior.dimensions()}, model_.device());
+  std::vector<torch::Tensor> means = {none}, variances = {none};
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const size_t rank = i * rows.size() / slices.size();
+    rows[rank] += slices[i].size(0);
+    if (static_cast<int64_t>(rank) != ranks_.rank()) continue;
+    const torch::Tensor pixels = images_.draw(slices[i], key_.fold(i));
     const Encoding encoding = model_.encode(model_.likelihood().from_pixels(pixels));
     means.push_back(encoding.mean);
     variances.push_back(encoding.variance());
   }
   images_.pixels.release();  // a random choice has touched all files
-  blocks_ = model_.prior.split(torch::cat(means), torch::cat(variances));
+  blocks_ = model_.prior.split(ranks_.gather(torch::cat(means), rows),
+                               ranks_.gather(torch::cat(variances), rows));
   if (all_labels_.defined()) labels_ = all_labels_.index_select(0, chosen.to(all_labels_.device()));
   return blocks_;
 }

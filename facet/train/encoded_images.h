@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "facet/core/random.h"
+#include "facet/core/ranks.h"
 #include "facet/core/tensor.h"
 #include "facet/data/batches.h"
 #include "facet/model/vae.h"
@@ -16,11 +17,12 @@ namespace facet {
 
 class EncodedImages {
  public:
-  /// The images, their labels (int64 [N, I] or undefined) and the model are used, not owned.
+  /// The images, their labels (int64 [N, I] or undefined), the model and the ranks are used, not
+  /// owned.
   EncodedImages(const Vae& model, const ImageSet& images, const torch::Tensor& labels,
-                const Config& config, const Key& key);
+                const Config& config, const Key& key, Ranks& ranks);
 
-  /// The encodings, one block per factor; the first call encodes the images.
+  /// The encodings, one block per factor; in the first call ranks share the work of encoding.
   const std::vector<BlockEncoding>& blocks();
   /// The labels of the encoded images, int64 [n, I]; undefined without named factors.
   const torch::Tensor& labels() const { return labels_; }
@@ -39,6 +41,7 @@ class EncodedImages {
   const torch::Tensor& all_labels_;
   int64_t count_;
   Key key_;
+  Ranks& ranks_;
   std::vector<BlockEncoding> blocks_;
   torch::Tensor labels_;
 };

@@ -6,13 +6,8 @@
 
 namespace facet {
 
-std::optional<std::string> find_not_finite(const DebugTensors& debug,
-                                           const NamedTensors& parameters) {
-  if (!debug.finite.defined() || std::isfinite(debug.finite.item<double>())) return {};
-  NamedTensors tensors = debug.tensors;
-  for (auto& entry : gradients_and_parameters(parameters)) tensors.push_back(entry);
-  const std::string name = first_not_finite(tensors);
-  return name.empty() ? "the gradient's norm" : name;
+bool is_finite(const DebugTensors& debug) {
+  return !debug.finite.defined() || std::isfinite(debug.finite.item<double>());
 }
 
 std::string first_not_finite(const NamedTensors& tensors) {

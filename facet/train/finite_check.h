@@ -2,7 +2,8 @@
 // that is not finite, so that the error message can name it.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "facet/core/tensor.h"
@@ -16,10 +17,23 @@ struct DebugTensors {
   NamedTensors tensors;  ///< in the order of computation
 };
 
-/// The name of the first tensor of a step that is not finite, or else of the first such gradient or
-/// parameter; nothing if all are finite. Waits for the GPU.
-std::optional<std::string> find_not_finite(const DebugTensors& debug,
-                                           const NamedTensors& parameters);
+/// Those of the last step of every kind, whose tensors a captured step keeps in their places.
+class StepDebug {
+ public:
+  DebugTensors& begin_step(int64_t kind) { return kinds_[last_ = kind]; }
+  /// Of the last step; null before the first.
+  const DebugTensors* last() const {
+    const auto found = kinds_.find(last_);
+    return found == kinds_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<int64_t, DebugTensors> kinds_;
+  int64_t last_ = -1;
+};
+
+/// Whether the loss and the gradient of a step are finite. Waits for the GPU.
+bool is_finite(const DebugTensors& debug);
 
 /// The name of the first tensor with a NaN or an infinity; empty if there is none.
 std::string first_not_finite(const NamedTensors& tensors);

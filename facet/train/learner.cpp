@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "facet/core/torch.h"
-#include "facet/train/consistency.h"
 #include "facet/train/metrics.h"
 #include "facet/train/refit.h"
 
@@ -18,6 +17,8 @@ std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Ke
   return model;
 }
 
+int64_t rank_count(const StepOptions& options) { return options.ranks ? options.ranks->size() : 1; }
+
 int64_t kind_of(Phase phase, bool supervised) {
   return 2 * static_cast<int64_t>(phase) + (supervised ? 1 : 0);
 }
@@ -26,15 +27,18 @@ int64_t kind_of(Phase phase, bool supervised) {
 
 Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
                  const StepOptions& options, const std::function<void(const std::string&)>& notice)
-    : config_(with_value_names(config, pack)),
+    : config_(with_batch_parts(with_value_names(config, pack), rank_count(options))),
       key_(static_cast<uint64_t>(config.seed)),
       model_(make_model(config_, pack, key_, device)),
       adam_(model_->parameters(), config.train.adam),
+      gradients_(config_.train, *model_, adam_,
+                 options.ranks ? options.ranks : std::make_shared<Ranks>()),
       images_(training_images(config, pack, device, options.stream_images, notice)),
       batches_(images_, key_.fold("batches"), config.train.batch_size),
       labels_(training_labels(config_, pack, images_, key_)),
       plans_(config_, key_, batches_, labels_, device),
-      encoded_(*model_, images_, labels_.of_factors, config_, key_.fold("initialise")),
+      encoded_(*model_, images_, labels_.of_factors, config_, key_.fold("initialise"),
+               gradients_.ranks()),
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
       graphs_(device, options.capture) {
@@ -68,9 +72,9 @@ void Learner::step(Phase phase, int64_t step) {
   const StepPlan& plan = plans_.next(phase, step);
   if (phase != Phase::initialise) batches_.upload(plan.images);
   if (plan.labelled.defined()) labels_.labelled_batches->upload(plan.labelled);
-  last_kind_ = kind_of(phase, plan.supervised);
-  DebugTensors& debug = debug_[last_kind_];
-  graphs_.step(last_kind_, [&] {
+  const int64_t kind = kind_of(phase, plan.supervised);
+  DebugTensors& debug = debug_.begin_step(kind);
+  graphs_.step(kind, [&] {
     plans_.advance();
     if (phase == Phase::pretrain) pretrain_step(debug);
     if (phase == Phase::initialise) initialise_step();
@@ -80,22 +84,20 @@ void Learner::step(Phase phase, int64_t step) {
 }
 
 std::optional<std::string> Learner::find_not_finite() const {
-  const auto found = debug_.find(last_kind_);
-  return found == debug_.end() ? std::nullopt
-                               : facet::find_not_finite(found->second, model_->parameters());
+  const DebugTensors* const debug = debug_.last();
+  if (debug == nullptr || is_finite(*debug)) return {};
+  // All ranks come here. The tensor is one of the first rank that has any such.
+  const std::string own = first_not_finite(debug->tensors);
+  Ranks& ranks = gradients_.ranks();
+  for (int64_t rank = 0; rank < ranks.size(); ++rank)
+    if (const std::string name = ranks.broadcast(own, rank); !name.empty()) return name;
+  const std::string name = first_not_finite(gradients_and_parameters(model_->parameters()));
+  return name.empty() ? "the gradient's norm" : name;
 }
 
-torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
-                                DebugTensors& debug) {
-  if (model_->accelerated())
-    model_->begin_gradients();
-  else
-    adam_.zero_gradients();
-  loss.backward();
-  if (model_->accelerated()) model_->finish_gradients();
+torch::Tensor Learner::optimise(DebugTensors& debug) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor& rate = plans_.slots().learning_rate;
-  debug.loss = loss.detach();
   torch::Tensor norm;
   if (adam_.clips()) norm = adam_.gradient_norm();
   adam_.begin_step();
@@ -109,14 +111,12 @@ torch::Tensor Learner::optimise(const torch::Tensor& loss, NamedTensors tensors,
   adam_.update(adam_.range_of(model_->encoder().parameters()), rate, norm);
   if (const NamedTensors own = model_->strategy().own_parameters(); !own.empty())
     adam_.update(adam_.range_of(own), rate, norm, /*decay=*/false);
-  for (auto& [name, tensor] : tensors) tensor = tensor.detach();
-  debug.tensors = std::move(tensors);
   return norm;
 }
 
 torch::Tensor Learner::drawn_images(const Batches& batches, const torch::Tensor& chosen,
-                                    const torch::Tensor& step) const {
-  return model_->likelihood().from_pixels(batches.draw(chosen, step));
+                                    const torch::Tensor& step, const BatchPart& part) const {
+  return model_->likelihood().from_pixels(batches.draw(chosen, step, part));
 }
 
 torch::Tensor Learner::with_noise(const torch::Tensor& x, const Key& noise) const {
@@ -127,22 +127,26 @@ torch::Tensor Learner::with_noise(const torch::Tensor& x, const Key& noise) cons
 
 void Learner::pretrain_step(DebugTensors& debug) {
   const StepSlots& slots = plans_.slots();
-  const torch::Tensor x = drawn_images(batches_, slots.images, slots.gradient_step);
-  const Key noise = key_.fold(phase_name(Phase::pretrain)).at(slots.step);
-  const auto [encoding, z] = model_->encode_and_sample(with_noise(x, noise), noise);
-  const torch::Tensor output = model_->decode(z);
-  const torch::Tensor reconstruction = model_->likelihood().log_density(x, output);
-  const torch::Tensor kl = standard_normal_kl(encoding);
-  const torch::Tensor norm = optimise(pretrain_loss(reconstruction, kl, slots.kl_weight),
-                                      {{"the encoder's mean", encoding.mean},
-                                       {"the encoder's log variance", encoding.log_variance},
-                                       {"the decoder's output", output},
-                                       {"the reconstruction term", reconstruction},
-                                       {"KL[z]", kl}},
-                                      debug);
+  const Key key = key_.fold(phase_name(Phase::pretrain)).at(slots.step);
+  const auto part_terms = [&](const BatchPart& part) -> PartTerms {
+    const torch::Tensor x = drawn_images(batches_, slots.images, slots.gradient_step, part);
+    const Key noise = part.rows(key);
+    const auto [encoding, z] = model_->encode_and_sample(with_noise(x, noise), noise);
+    const torch::Tensor output = model_->decode(z);
+    const torch::Tensor reconstruction = model_->likelihood().log_density(x, output);
+    const torch::Tensor kl = standard_normal_kl(encoding);
+    return {part.share(pretrain_loss(reconstruction, kl, slots.kl_weight)),
+            {.reconstruction = reconstruction, .kl_z = {kl}},
+            {{"the encoder's mean", encoding.mean},
+             {"the encoder's log variance", encoding.log_variance},
+             {"the decoder's output", output},
+             {"the reconstruction term", reconstruction},
+             {"KL[z]", kl}}};
+  };
+  StepTerms step = gradients_.compute(gradients_.own_parts(), debug, part_terms);
+  step.gradient_norm = optimise(debug);
   side_.join();
-  add_step(sums_, {.reconstruction = reconstruction, .gradient_norm = norm, .kl_z = {kl}},
-           model_->prior.size());
+  add_step(sums_, step, model_->prior.size());
 }
 
 void Learner::initialise_step() {
@@ -163,75 +167,6 @@ void Learner::initialise_step() {
     natural_gradient_update(posterior, block, known, natural_gradient(),
                             model_->prior.hyperpriors[i]);
   }
-  add_step(sums_, step, model_->prior.size());
-}
-
-torch::Tensor Learner::labelled_batch_loss(const std::vector<FactorParameters>& parameters) {
-  const StepSlots& slots = plans_.slots();
-  const Encoding encoding =
-      model_->encode(drawn_images(*labels_.labelled_batches, slots.labelled, slots.step));
-  const torch::Tensor labels = labels_.labelled.index_select(0, slots.labelled);
-  return label_loss(model_->prior, encoding, parameters, labels, labels_.value_weights);
-}
-
-torch::Tensor Learner::pseudo_label_loss(const BoundTerms& terms,
-                                         const std::vector<FactorParameters>& parameters) {
-  const StepSlots& slots = plans_.slots();
-  const torch::Tensor view = batches_.draw_distorted(slots.images, slots.gradient_step);
-  const Encoding encoding = model_->encode(model_->likelihood().from_pixels(view));
-  return label_loss(model_->prior, encoding, parameters, labels_.pseudo->choose(terms.factors),
-                    labels_.value_weights);
-}
-
-torch::Tensor Learner::joint_loss(const BoundTerms& terms,
-                                  const std::vector<FactorParameters>& parameters,
-                                  const torch::Tensor& labels, bool supervised) {
-  const StepSlots& slots = plans_.slots();
-  const bool own_batch = labels_.labelled_batches.has_value();
-  const torch::Tensor label_weight =
-      supervised && !own_batch ? slots.label_weight : torch::Tensor();
-  torch::Tensor loss =
-      batch_loss(terms, labels, {slots.kl_weight, label_weight, labels_.value_weights});
-  if (!supervised) return loss;
-  if (own_batch) loss = loss + slots.label_weight * labelled_batch_loss(parameters);
-  if (labels_.pseudo)
-    loss = loss + config_.train.joint.pseudo_labels.weight * slots.label_weight *
-                      pseudo_label_loss(terms, parameters);
-  if (const double weight = config_.train.joint.consistency_weight; weight > 0)
-    loss = loss + weight * consistency_loss(*model_, key_.fold("asked").at(slots.step),
-                                            slots.images.size(0));
-  const torch::Tensor penalty = model_->strategy().penalty(*model_, parameters, images_.count());
-  return penalty.defined() ? loss + penalty : loss;
-}
-
-void Learner::joint_step(bool supervised, DebugTensors& debug) {
-  const StepSlots& slots = plans_.slots();
-  const torch::Tensor x = drawn_images(batches_, slots.images, slots.gradient_step);
-  const torch::Tensor labels = labels_.of_factors.defined()
-                                   ? labels_.of_factors.index_select(0, slots.images)
-                                   : torch::Tensor();
-  const Key noise = key_.fold(phase_name(Phase::joint)).at(slots.step);
-  PriorStrategy& prior = model_->strategy();
-  const std::vector<FactorParameters> parameters = prior.parameters(*model_, supervised);
-  const BoundTerms terms = bound_terms(*model_, parameters, x, with_noise(x, noise), labels, noise);
-  StepTerms step{.reconstruction = terms.reconstruction, .labels = labels};
-  NamedTensors tensors = {{"the encoder's mean", terms.encoding.mean},
-                          {"the encoder's log variance", terms.encoding.log_variance},
-                          {"the reconstruction term", terms.reconstruction}};
-  for (size_t i = 0; i < terms.factors.size(); ++i) {
-    const FactorTerms& factor = terms.factors[i];
-    const std::string& name = model_->prior.factors[i].name;
-    tensors.emplace_back(fmt::format("KL[z] of factor '{}'", name), factor.kl_z);
-    tensors.emplace_back(fmt::format("KL[r] of factor '{}'", name), factor.kl_r);
-    step.kl_z.push_back(factor.kl_z);
-    step.kl_r.push_back(factor.kl_r);
-    if (labels.defined()) step.label_log_likelihood.push_back(factor.label_log_likelihood);
-  }
-  step.gradient_norm =
-      optimise(joint_loss(terms, parameters, labels, supervised), std::move(tensors), debug);
-  torch::NoGradGuard no_gradient;
-  prior.after_gradient(*model_, {x, labels, supervised, slots.named_rate, natural_gradient()});
-  side_.join();
   add_step(sums_, step, model_->prior.size());
 }
 

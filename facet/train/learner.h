@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "facet/train/config.h"
 #include "facet/train/encoded_images.h"
 #include "facet/train/finite_check.h"
+#include "facet/train/part_gradients.h"
 #include "facet/train/step_options.h"
 #include "facet/train/step_plan.h"
 #include "facet/train/training_data.h"
@@ -48,6 +48,7 @@ class Learner {
   std::optional<std::string> find_not_finite() const;
 
   const Config& config() const { return config_; }  ///< with the names of values
+  Ranks& ranks() const { return gradients_.ranks(); }
   int64_t image_count() const { return images_.count(); }
   Vae& model() { return *model_; }
   const Vae& model() const { return *model_; }
@@ -65,20 +66,31 @@ class Learner {
   void use_kernels();
   /// Updates the networks and returns the gradient's norm; the norm and the decoder's update are
   /// complete after side_.join().
-  torch::Tensor optimise(const torch::Tensor& loss, NamedTensors tensors, DebugTensors& debug);
+  torch::Tensor optimise(DebugTensors& debug);
   void pretrain_step(DebugTensors& debug);
   void initialise_step();
   void joint_step(bool supervised, DebugTensors& debug);
+  /// The noise of a part of a batch of the joint phase.
+  Key joint_noise(const BatchPart& part) const;
+  PartTerms joint_part(const std::vector<FactorParameters>& parameters, bool supervised,
+                       const BatchPart& part, const torch::Tensor& x);
   torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
-                           const torch::Tensor& labels, bool supervised);
-  torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters);
+                           const torch::Tensor& labels, bool supervised, const BatchPart& part);
+  torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters,
+                                    const BatchPart& part);
   /// The cross-entropy of pseudo-labels in strongly augmented views of the batch.
   torch::Tensor pseudo_label_loss(const BoundTerms& terms,
-                                  const std::vector<FactorParameters>& parameters);
+                                  const std::vector<FactorParameters>& parameters,
+                                  const BatchPart& part);
+  /// Shows the batch to the pseudo-labels before they are chosen, if it is in several parts.
+  void observe_parts(const std::vector<FactorParameters>& parameters,
+                     const std::vector<BatchPart>& own, const std::vector<torch::Tensor>& images);
+  /// The labels of the batch, int64 [B, I]; undefined without any.
+  torch::Tensor batch_labels() const;
   NaturalGradient natural_gradient() const;
-  /// The images of a step, in the likelihood's units.
+  /// A part of the images of a step, in the likelihood's units.
   torch::Tensor drawn_images(const Batches& batches, const torch::Tensor& chosen,
-                             const torch::Tensor& step) const;
+                             const torch::Tensor& step, const BatchPart& part) const;
   /// x with the encoder's input noise.
   torch::Tensor with_noise(const torch::Tensor& x, const Key& noise) const;
 
@@ -86,6 +98,7 @@ class Learner {
   Key key_;
   std::shared_ptr<Vae> model_;
   Adam adam_;
+  PartGradients gradients_;
   std::optional<WeightAverage> average_;
   ImageSet images_;
   Batches batches_;
@@ -95,8 +108,7 @@ class Learner {
   torch::Tensor sums_;
   cuda::SideStream side_;
   cuda::CudaGraphCache graphs_;
-  std::map<int64_t, DebugTensors> debug_;  ///< by the kind of step
-  int64_t last_kind_ = -1;
+  StepDebug debug_;
 };
 
 }  // namespace facet

@@ -37,6 +37,13 @@ StepReport::Factor factor_report(const FactorialMixture& prior, size_t factor, i
 
 }  // namespace
 
+std::vector<torch::Tensor*> image_terms(StepTerms& step) {
+  std::vector<torch::Tensor*> terms = {&step.reconstruction};
+  for (auto* of_factors : {&step.kl_z, &step.kl_r, &step.label_log_likelihood})
+    for (torch::Tensor& term : *of_factors) terms.push_back(&term);
+  return terms;
+}
+
 torch::Tensor make_sums(size_t factors, torch::Device device) {
   return torch::zeros({kl_z_at(2 * factors)},
                       torch::TensorOptions().dtype(kFloat64).device(device));

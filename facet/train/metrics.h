@@ -21,6 +21,9 @@ struct StepTerms {
   torch::Tensor labels;                             ///< int64 [B, I]
 };
 
+/// The terms that have one number per image.
+std::vector<torch::Tensor*> image_terms(StepTerms& step);
+
 /// Zeros for the sums of a model with `factors` factors, float64.
 torch::Tensor make_sums(size_t factors, torch::Device device);
 /// Adds one step to the sums, in place.

@@ -29,7 +29,27 @@ PseudoLabels::PseudoLabels(const std::vector<FactorOptions>& factors,
   }
 }
 
-torch::Tensor PseudoLabels::choose(const std::vector<FactorTerms>& factors) {
+torch::Tensor PseudoLabels::mean_probabilities(const std::vector<FactorTerms>& factors) const {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> means;
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (frequencies_[i].labelled.defined()) means.push_back(factors[i].responsibilities.mean(0));
+  return torch::cat(means);
+}
+
+void PseudoLabels::observe(const torch::Tensor& mean_probabilities) {
+  if (!options_.align) return;
+  torch::NoGradGuard no_gradient;
+  int64_t begin = 0;
+  for (const Frequencies& factor : frequencies_) {
+    if (!factor.predicted.defined()) continue;
+    const int64_t count = factor.predicted.size(0);
+    factor.predicted.mul_(decay).add_(mean_probabilities.narrow(0, begin, count), 1.0 - decay);
+    begin += count;
+  }
+}
+
+torch::Tensor PseudoLabels::choose(const std::vector<FactorTerms>& factors) const {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> columns;
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -42,7 +62,6 @@ torch::Tensor PseudoLabels::choose(const std::vector<FactorTerms>& factors) {
     }
     torch::Tensor probabilities = responsibilities;
     if (options_.align) {
-      predicted.mul_(decay).add_(responsibilities.mean(0), 1.0 - decay);
       probabilities = responsibilities * (labelled / predicted.clamp_min(1e-6));
       probabilities = probabilities / probabilities.sum(1, /*keepdim=*/true);
     }

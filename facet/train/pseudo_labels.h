@@ -18,9 +18,14 @@ class PseudoLabels {
   PseudoLabels(const std::vector<FactorOptions>& factors, const PseudoLabelOptions& options,
                const torch::Tensor& labels);
 
-  /// The values of a batch, int64 [B, I]: labels where they are known, values of which the model is
-  /// sure, and -1 elsewhere. `factors` has the responsibilities of the images as they are.
-  torch::Tensor choose(const std::vector<FactorTerms>& factors);
+  /// The mean assignment probabilities of the named factors over some images, float64 [all K].
+  /// `factors` has the responsibilities of the images as they are.
+  torch::Tensor mean_probabilities(const std::vector<FactorTerms>& factors) const;
+  /// Adds those of a batch to the running means, before its values are chosen.
+  void observe(const torch::Tensor& mean_probabilities);
+  /// The values of a batch or of a part of it, int64 [n, I]: labels where they are known, values of
+  /// which the model is sure, and -1 elsewhere.
+  torch::Tensor choose(const std::vector<FactorTerms>& factors) const;
 
   /// What a resumed run needs: the mean assignment probabilities of every named factor.
   NamedTensors tensors() const;

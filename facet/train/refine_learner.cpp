@@ -81,7 +81,7 @@ void RefineLearner::compute_step() {
   torch::Tensor images, means;
   {
     torch::NoGradGuard no_gradient;
-    const torch::Tensor pixels = batches_.draw(slots.images, slots.step);
+    const torch::Tensor pixels = batches_.draw(slots.images, slots.step, BatchPart{});
     images = to_unit_range(pixels);
     const torch::Tensor x = model_->likelihood().from_pixels(pixels);
     means = unit_means(*model_, model_->encode_and_sample(x, key.fold("latents")).second);
@@ -109,7 +109,11 @@ void RefineLearner::update_average(int64_t step) {
 }
 
 std::optional<std::string> RefineLearner::find_not_finite() const {
-  return facet::find_not_finite(debug_, refiner_->parameters());
+  if (!debug_.finite.defined() || is_finite(debug_)) return std::nullopt;
+  for (const NamedTensors& tensors :
+       {debug_.tensors, gradients_and_parameters(refiner_->parameters())})
+    if (std::string name = first_not_finite(tensors); !name.empty()) return name;
+  return "the gradient's norm";
 }
 
 void RefineLearner::swap_average() {

@@ -97,8 +97,9 @@ double training_memory(const Config& config, const Pack& pack, torch::Device dev
       config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
   // Evaluations have 500 images at once, or as many as fit into half a gigabyte (model/vae.h).
   const double evaluation = 2 * std::min(4 * 500 * network.widest, 0.54e9);
+  const auto parts = static_cast<double>(std::max<int64_t>(1, config.train.batch_parts));
   const double step =  // with gradients and workspace
-      3 * 4 * static_cast<double>(config.train.batch_size) * network.activations;
+      3 * 4 * static_cast<double>(config.train.batch_size) / parts * network.activations;
   const bool mapped =
       device.is_cpu() && !config.data.pack.empty() && config.data.binarize != "fixed";
   const auto images = mapped ? 0.0 : static_cast<double>(pack.count() * pack.images.image_bytes());

@@ -25,6 +25,18 @@ std::optional<ImageSet> valid_images(const Pack& pack, const Config& config, tor
   return select_images(pack, {Split::valid}, config.data, false, device);
 }
 
+/// One line per option, "train.batch_size=64".
+std::string option_lines(const Config& config) {
+  const Json options = write_options(config).flatten();
+  std::string lines;
+  for (const auto& [path, value] : options.items()) {
+    std::string key = path.substr(1);
+    std::replace(key.begin(), key.end(), '/', '.');
+    lines += fmt::format("{}={}\n", key, value.dump());
+  }
+  return lines;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder,
@@ -34,22 +46,28 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
       callbacks_(std::move(callbacks)),
       device_(device),
       learner_(config, pack, device, options, callbacks_.notice),
+      ranks_(learner_.ranks()),
       options_(learner_.config().train),
       valid_(valid_images(pack, config, device)),
       properties_(pack.properties),
       data_(fingerprint(pack)) {
   progress_.sums = learner_.sums();
   progress_.state = learner_.state();
+  Config same_everywhere = learner_.config();
+  same_everywhere.data.pack.clear();  // may have another path
+  ranks_.agree("the config", option_lines(same_everywhere));
+  ranks_.agree("the data", data_);
   if (resume) {
     restore();
-  } else {
+  } else if (ranks_.first()) {
     RunFolder::create(folder_.path);  // only now, when the config has been checked
-    write_text(folder_.config(), write_options(learner_.config()).dump(2) + "\n",
-               "saving the config");
+    write_config();
   }
-  metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
-  best_ = BestBound(folder_.metrics());
-  events_ = std::make_unique<EventFile>(folder_.events());
+  if (ranks_.first()) {
+    metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
+    best_ = BestBound(folder_.metrics());
+    events_ = std::make_unique<EventFile>(folder_.events());
+  }
   last_checkpoint_ = position_text();
   if (!resume) save();  // so that a run has a state even if its first step fails
 }
@@ -67,11 +85,20 @@ void Trainer::restore() {
   learner_.sums().copy_(saved.sums);
   saved.sums = learner_.sums();
   progress_ = saved;
-  extend();
+  const Config begun = read_saved_config(folder_.config());
+  ranks_.agree("the checkpoint", position_text());  // and nobody writes before all have read
+  extend(begun.train.joint.steps);
+  const bool divided_otherwise =
+      options_.batch_parts != begun.train.batch_parts || options_.reduce != begun.train.reduce;
+  if (divided_otherwise && ranks_.first()) write_config();
 }
 
-void Trainer::extend() {
-  const int64_t before = read_saved_config(folder_.config()).train.joint.steps;
+void Trainer::write_config() const {
+  write_text(folder_.config(), write_options(learner_.config()).dump(2) + "\n",
+             "saving the config");
+}
+
+void Trainer::extend(int64_t before) {
   const int64_t now = options_.joint.steps;
   if (progress_.phase == Phase::done) {
     // States of version 0.1 do not say how many steps a finished run has.
@@ -80,15 +107,14 @@ void Trainer::extend() {
     progress_.phase = Phase::joint;
     progress_.step = taken;
     progress_.sums.zero_();
-    std::filesystem::remove(folder_.evaluation());  // it has to be made again
+    if (ranks_.first()) std::filesystem::remove(folder_.evaluation());  // it has to be made again
   }
   if (now == before) return;
   if (progress_.phase == Phase::joint && now < progress_.step)
     Attempt{"continuing the run in", folder_.path.string()}.fail(
         fmt::format("{} joint steps", progress_.step),
         fmt::format("at most train.joint.steps = {}", now));
-  write_text(folder_.config(), write_options(learner_.config()).dump(2) + "\n",
-             "saving the config");
+  if (ranks_.first()) write_config();
   if (callbacks_.notice)
     callbacks_.notice(fmt::format(
         "the joint phase has {} steps now, not {}: the learning rate and other schedules that span "
@@ -136,6 +162,7 @@ void Trainer::step(Phase phase) {
 }
 
 void Trainer::log(const StepReport& report) {
+  if (!ranks_.first()) return;
   const Json record = to_record(report);
   metrics_->write(record);
   for (const auto& [name, value] : record.items())
@@ -156,12 +183,14 @@ void Trainer::swap_average() {
 
 void Trainer::evaluate_valid(const StepReport& report) {
   swap_average();
+  // Other ranks evaluate too: those who waited meanwhile could take the first for lost.
   const Evaluation evaluation = evaluate(learner_.model(), *valid_, properties_, "valid", {});
   last_train_bound_ = report.elbo;
   last_valid_bound_ = evaluation.elbo;
-  if (best_.add(evaluation.elbo, report.step) && options_.keep_best)
+  if (best_.add(evaluation.elbo, report.step) && options_.keep_best && ranks_.first())
     write_model(folder_.best(), learner_.model());
   swap_average();
+  if (!ranks_.first()) return;
   metrics_->write(
       {{"phase", phase_name(report.phase)}, {"step", report.step}, {"valid", to_json(evaluation)}});
   events_->scalar("valid/elbo", report.total_step, evaluation.elbo);
@@ -188,17 +217,19 @@ void Trainer::save() {
                  .found = fmt::format("NaN or infinity in {}", name),
                  .expected = "finite numbers",
                  .cause = "the last good checkpoint is unchanged"});
+  last_checkpoint_ = position_text();
+  if (!ranks_.first()) return;
   metrics_->sync();
   progress_.metrics_lines = metrics_->lines();
   write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_, data_);
   swap_average();
   write_model(folder_.model(), model);
   swap_average();
-  last_checkpoint_ = position_text();
 }
 
 bool Trainer::stopped() {
-  if (!callbacks_.stop || !callbacks_.stop()) return false;
+  // All ranks stop at the same step.
+  if (!ranks_.any(callbacks_.stop && callbacks_.stop())) return false;
   save();
   return true;
 }
@@ -250,7 +281,8 @@ bool Trainer::run_phase() {
       const StepReport report = take_report(options_, progress_, learner_.model(), image_count());
       log(report);
       if (evaluation_due) evaluate_valid(report);
-      if (evaluation_due && out_of_patience()) return true;
+      // The first rank knows the evaluations before a run was resumed.
+      if (evaluation_due && ranks_.any(ranks_.first() && out_of_patience())) return true;
     }
     if (due(options_.checkpoint_every)) save();
   }
@@ -266,7 +298,12 @@ bool Trainer::run() {
     save();
     swap_average();
     learner_.finish_prior();
-    write_model(folder_.model(), learner_.model());
+    if (ranks_.first()) write_model(folder_.model(), learner_.model());
+  } catch (const RankLost& lost) {
+    throw RankLost(
+        fmt::format("{} (the last good checkpoint, at {}, is unchanged; continue with: "
+                    "facet train --out {} --resume)",
+                    lost.what(), last_checkpoint_, folder_.path.string()));
   } catch (const c10::Error& error) {
     // Nothing can be saved from a failed GPU.
     if (is_gpu_error(error.what_without_backtrace())) fail_on_gpu(error);

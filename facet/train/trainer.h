@@ -1,7 +1,8 @@
 // Training in the paper's three phases: the networks with a N(0, I) prior, the mixtures on
 // encodings of the fixed encoder, then both together. The learner (train/learner.h) computes the
 // steps; the trainer runs the phases in order and handles metrics, evaluations, checkpoints and
-// errors. It never prints: it reports through callbacks.
+// errors. It never prints: it reports through callbacks. With several ranks, the first one writes
+// the files.
 #pragma once
 
 #include <functional>
@@ -48,8 +49,9 @@ class Trainer {
 
  private:
   void restore();
-  /// Reopens the joint phase of a finished run that is to be longer.
-  void extend();
+  /// Reopens the joint phase of a finished run that is to be longer than `before`.
+  void extend(int64_t before);
+  void write_config() const;
   void enter(Phase phase);
   void step(Phase phase);
   bool run_phase();
@@ -69,6 +71,7 @@ class Trainer {
   TrainingCallbacks callbacks_;
   torch::Device device_;
   Learner learner_;
+  Ranks& ranks_;                 ///< the learner's
   const TrainOptions& options_;  ///< the learner's
   std::optional<ImageSet> valid_;
   std::vector<Property> properties_;

@@ -69,6 +69,7 @@ class RunningProgram {
     std::fclose(err_);
   }
 
+  pid_t process() const { return process_; }
   void send(int signal) const { ::kill(process_, signal); }
 
   /// What it has printed until now.

@@ -41,7 +41,8 @@ TEST(PseudoLabels, AreAlignedWithTheFrequenciesOfLabels) {
   PseudoLabels pseudo(kFactors, {1.0, 0.9, /*align=*/true}, even_labels());
   // The model prefers the first value, though values are equally frequent among the labels.
   const torch::Tensor biased = rows({0.95, 0.03, 0.02, 0.6, 0.39, 0.01, 0.93, 0.05, 0.02});
-  for (int step = 0; step < 400; ++step) pseudo.choose(terms_with(biased));
+  for (int step = 0; step < 400; ++step)
+    pseudo.observe(pseudo.mean_probabilities(terms_with(biased)));
   const torch::Tensor predicted = biased.mean(0);
   torch::Tensor expected = biased / (3.0 * predicted);
   expected = expected / expected.sum(1, true);

@@ -1,0 +1,75 @@
+// The gradients of a batch that is computed in parts, on one rank or on several. Losses are means
+// over images, so the gradients of parts add up to those of the batch. Ranks have consecutive
+// parts, and sums are taken in the order of parts: the result depends on how many parts there are,
+// and not on how many ranks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "facet/core/ranks.h"
+#include "facet/core/tensor.h"
+#include "facet/data/batch_part.h"
+#include "facet/model/vae.h"
+#include "facet/nets/adam.h"
+#include "facet/train/config.h"
+#include "facet/train/finite_check.h"
+#include "facet/train/metrics.h"
+
+namespace facet {
+
+/// What a part of a batch gives.
+struct PartTerms {
+  torch::Tensor loss;    ///< its share of the loss of the batch
+  StepTerms step;        ///< without the gradient's norm and the labels
+  NamedTensors tensors;  ///< for messages about numbers that are not finite
+};
+
+class PartGradients {
+ public:
+  /// The model and its optimizer are used, not owned. Throws an Error if there are fewer parts than
+  /// ranks.
+  PartGradients(const TrainOptions& options, Vae& model, Adam& adam, std::shared_ptr<Ranks> ranks);
+
+  Ranks& ranks() const { return *ranks_; }
+  /// The parts that this rank computes. What they draw is kept as long as one of them lives.
+  std::vector<BatchPart> own_parts() const;
+  /// Whether the batch is a single part.
+  bool whole() const { return parts_ == 1; }
+
+  /// The gradients of the batch, in the places where optimizers expect them, from those of the
+  /// rank's parts; and the terms of all images, in their order.
+  StepTerms compute(const std::vector<BatchPart>& own, DebugTensors& debug,
+                    const std::function<PartTerms(const BatchPart&)>& part_terms);
+  /// The rows of the batch from those of the rank's parts, [B, ...].
+  torch::Tensor gather_images(const std::vector<torch::Tensor>& of_parts) const;
+  /// The sum over the parts of the batch of the rank's terms, [n] each.
+  torch::Tensor sum_of_parts(const std::vector<torch::Tensor>& of_parts) const;
+
+ private:
+  /// What ranks exchange of a part beside the networks' gradients, as one row of numbers.
+  struct PartRecord {
+    torch::Tensor loss;
+    StepTerms step;
+    std::vector<torch::Tensor> posterior_gradients;
+  };
+  std::vector<torch::Tensor*> posterior_gradients() const;
+  void begin_part(bool first);
+  PartRecord record_of(PartTerms terms) const;
+  std::vector<PartRecord> all_records(std::vector<PartRecord> own) const;
+  void sum_network_gradients(const torch::Tensor& of_parts);
+  void sum_posterior_gradients(const std::vector<PartRecord>& records);
+  /// How many of something every rank has, from how many every part has.
+  std::vector<int64_t> per_rank(const std::function<int64_t(const BatchPart&)>& of_part) const;
+  int64_t first_part(int64_t rank) const { return parts_ * rank / ranks_->size(); }
+
+  Vae& model_;
+  Adam& adam_;
+  std::shared_ptr<Ranks> ranks_;
+  int64_t batch_size_, parts_;
+  bool exact_;
+};
+
+}  // namespace facet
