@@ -5,6 +5,7 @@
 
 #include "cli/code_display.h"
 #include "cli/command.h"
+#include "cli/interruption.h"
 #include "cli/picture_options.h"
 #include "facet/core/error.h"
 
@@ -25,7 +26,7 @@ void run_folder(const DecodeArguments& arguments) {
   progress.finish();
   fmt::print("{}{} image{} in {}\n", interrupted() ? "stopped; " : "", written,
              written == 1 ? "" : "s", arguments.output);
-  if (interrupted()) throw ExitStatus{130};
+  if (interrupted()) throw ExitStatus{interruption_status()};
 }
 
 void run_decode(const DecodeArguments& arguments) {

@@ -4,6 +4,7 @@
 
 #include "cli/code_display.h"
 #include "cli/command.h"
+#include "cli/interruption.h"
 
 namespace facet {
 
@@ -22,7 +23,7 @@ void run_encode(const EncodeArguments& arguments) {
   progress.finish();
   if (summary.stopped) {
     fmt::print("stopped; {} was not written\n", arguments.request.output);
-    throw ExitStatus{130};
+    throw ExitStatus{interruption_status()};
   }
   fmt::print("{}: the codes of {} image{}, {} factor{} in {} bits\n", arguments.request.output,
              summary.images, summary.images == 1 ? "" : "s", summary.factors,

@@ -97,7 +97,7 @@ void run_fit(const FitArguments& arguments) {
              summary.iterations, summary.seconds);
   print_vector_evaluation(summary.evaluation);
   fmt::print("run       {}\n", arguments.output);
-  if (interrupted()) throw ExitStatus{130};
+  if (interrupted()) throw ExitStatus{interruption_status()};
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void run_interruptible(
   progress.finish();
   if (!summary) {
     fmt::print("stopped; {} was not written\n", output.path);
-    throw ExitStatus{130};
+    throw ExitStatus{interruption_status()};
   }
   print_summary(output.path, *summary);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/code_display.h"
 #include "cli/command.h"
+#include "cli/interruption.h"
 #include "facet/core/error.h"
 #include "facet/report/run_search.h"
 
@@ -31,7 +32,7 @@ void run_index(IndexArguments& arguments) {
   progress.finish();
   if (summary.stopped) {
     fmt::print("stopped; {} is as it was\n", request.index);
-    throw ExitStatus{130};
+    throw ExitStatus{interruption_status()};
   }
   fmt::print("{}: {} image{} added, {} in all, {:.0f} bytes per image in the scan\n", request.index,
              summary.added, summary.added == 1 ? "" : "s", summary.images, summary.scan_bytes);

@@ -6,23 +6,26 @@ namespace facet {
 
 namespace {
 
-volatile std::sig_atomic_t interruption = 0;
+constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+volatile std::sig_atomic_t interruption = 0;  ///< the signal; 0: none yet
 
 }  // namespace
 
 void catch_interruption() {
-  std::signal(SIGINT, [](int signal) {
-    interruption = 1;
-    std::signal(signal, SIG_DFL);
-  });
-  std::signal(SIGTERM, [](int) { interruption = 1; });
+  for (const int each : caught)
+    std::signal(each, [](int signal) {
+      if (interruption == 0) interruption = signal;
+      if (signal == SIGINT) std::signal(signal, SIG_DFL);
+    });
 }
 
 void end_on_interruption() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (const int signal : caught) std::signal(signal, SIG_DFL);
 }
 
 bool interrupted() { return interruption != 0; }
+
+int interruption_status() { return 128 + (interrupted() ? interruption : SIGINT); }
 
 }  // namespace facet

@@ -1,5 +1,6 @@
 // The program `facet`: routes to the commands and turns what they throw into one line and an exit
 // status, 2 for what the user can mend and 1 for a defect of ours.
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <new>
@@ -12,7 +13,21 @@
 #include "facet/core/rank_place.h"
 #include "facet/core/version.h"
 
+namespace {
+
+/// The status of a command that has ended with `status`: what it printed must have arrived.
+int with_output(int status) {
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (arrived || status != 0) return status;
+  fmt::print(stderr,
+             "facet: printing: found that not all could be written, expected room for it\n");
+  return 2;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is then an error with a line of its own
   const facet::Program program("Facet learns what images are made of.", "facet",
                                fmt::format("facet {}", facet::version()));
   const facet::Command commands = program.root();
@@ -45,7 +60,7 @@ int main(int argc, char** argv) {
   facet::use_all_processors();
   facet::use_float32_convolutions();
   try {
-    return program.run(argc, argv);
+    return with_output(program.run(argc, argv));
   } catch (const facet::Error& error) {
     fmt::print(stderr, "facet: {}\n", error.what());
     return 2;

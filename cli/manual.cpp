@@ -74,8 +74,8 @@ void print_manual(const CommandText& program) {
     print_command(command, program.name + " " + command.name);
   fmt::print(
       ".SH EXIT STATUS\n0 for success, 2 for a mistake in arguments or data, with one sentence on\n"
-      "standard error, 1 for a defect of the program, 130 for a run stopped by Ctrl\\-C, which is "
-      "saved.\n"
+      "standard error, 1 for a defect of the program, 128 and the number of the signal for what "
+      "was\nstopped by one (130 by Ctrl\\-C); a run is saved then.\n"
       ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nThe number of threads on the CPU; all processors "
       "by default.\n"
       ".SH FILES\nA run folder has config.json, metrics.jsonl, model.safetensors, "

@@ -61,7 +61,7 @@ void run_refine(const RefineArguments& arguments) {
   display.finish();
   if (!finished) {
     fmt::print("stopped and saved; go on with: facet refine {} --resume\n", arguments.run.string());
-    throw ExitStatus{130};
+    throw ExitStatus{interruption_status()};
   }
   fmt::print("refiner   {}\nsamples   {}\n", folder.refiner().string(),
              folder.refiner_samples().string());

@@ -107,7 +107,7 @@ void report_unfinished(const std::vector<RunOutcome>& outcomes, const fs::path& 
   }
   fmt::print("stopped and saved; go on with: facet sweep --out {} --resume\n",
              shell_quoted(folder.string()));
-  throw ExitStatus{130};
+  throw ExitStatus{interruption_status()};
 }
 
 void run_sweep_command(const SweepArguments& arguments) {

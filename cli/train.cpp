@@ -76,7 +76,7 @@ Config config_of(const TrainArguments& arguments) {
 void train_as_further_rank(const TrainingRequest& request) {
   TrainingEvents events;
   events.training.stop = interrupted;
-  if (!train_run(request, events)) throw ExitStatus{130};
+  if (!train_run(request, events)) throw ExitStatus{interruption_status()};
 }
 
 /// The command line of every rank.
@@ -141,7 +141,7 @@ void run_train(const TrainArguments& arguments) {
   display.finish();
   if (!evaluation) {
     fmt::print("stopped and saved; go on with: facet train --out {} --resume\n", arguments.output);
-    throw ExitStatus{130};
+    throw ExitStatus{interruption_status()};
   }
   print_evaluation(*evaluation);
   fmt::print("run       {}\nsamples   {}\n", arguments.output, folder.samples().string());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "facet/core/json.h"
+#include "facet/core/shell.h"
 #include "facet/data/image_file.h"
 #include "paths.h"
 #include "tests/cli/run_program.h"
@@ -328,6 +329,39 @@ TEST_F(StoppedRun, KilledAndResumedIsTheSameAsStraight) {
   const ProgramResult resumed = run_facet(resume("killed"));
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   expect_same_run("straight", "killed");
+}
+
+TEST_F(StoppedRun, EverySignalThatAsksToEndSaves) {
+  write_config(R"("pretrain": {"steps": 20}, "initialise": {"steps": 5}, "joint": {"steps": 1500},
+      "log_every": 5, "evaluate_every": 0, "checkpoint_every": 100000)");
+  for (const int signal : {SIGTERM, SIGHUP, SIGPIPE}) {
+    const std::string name = fmt::format("signal-{}", signal);
+    RunningProgram program(facet_command(start(name)));
+    ASSERT_TRUE(wait_until([&] { return joint_step(folder_ / name) >= 5; }));
+    program.send(signal);
+    EXPECT_EQ(program.wait().status, 128 + signal);
+    const ProgramResult info = run_facet({"info", (folder_ / name).string()});
+    EXPECT_TRUE(contains(info.out, "stopped in phase joint")) << info.out << info.err;
+  }
+}
+
+TEST_F(StoppedRun, AReaderThatGoesAwaySavesTheRun) {
+  write_config(R"("pretrain": {"steps": 20}, "initialise": {"steps": 5}, "joint": {"steps": 1500},
+      "log_every": 5, "evaluate_every": 0, "checkpoint_every": 100000)");
+  std::string command;
+  for (const std::string& word : facet_command(start("head"))) command += shell_quoted(word) + " ";
+  RunningProgram program({"bash", "-c", command + "| head -1; exit ${PIPESTATUS[0]}"});
+  EXPECT_EQ(program.wait().status, 128 + SIGPIPE);
+  const ProgramResult info = run_facet({"info", (folder_ / "head").string()});
+  EXPECT_TRUE(contains(info.out, "stopped in phase")) << info.out << info.err;
+}
+
+TEST_F(StoppedRun, OutputThatCannotBeWrittenIsAnError) {
+  const std::string command = shell_quoted(facet_command({}).front()) + " --version > /dev/full";
+  RunningProgram program({"bash", "-c", command});
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.status, 2);
+  EXPECT_TRUE(contains(result.err, "not all could be written")) << result.err;
 }
 
 TEST_F(StoppedRun, InterruptSavesSaysHowToGoOnAndResumeFinishes) {
