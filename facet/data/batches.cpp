@@ -175,19 +175,9 @@ const torch::Tensor& Batches::order(int64_t epoch) {
   return order_;
 }
 
-/// Pages of mapped files are given back about as often as a pass goes on to other shards.
-void Batches::release_passed(int64_t position) {
-  if (by_shard_.empty()) return;
-  const auto groups = static_cast<int64_t>((by_shard_.size() - 1) / kShardsAtOnce + 1);
-  const auto group = position / ((count() + groups - 1) / groups);
-  if (group != group_) images_.pixels.release();
-  group_ = group;
-}
-
 torch::Tensor Batches::indices(int64_t step) {
   std::vector<torch::Tensor> pieces;
   int64_t position = step * batch_size_;
-  release_passed(position);
   for (int64_t missing = batch_size_; missing > 0;) {
     const int64_t offset = position % count();
     const int64_t piece = std::min(missing, count() - offset);

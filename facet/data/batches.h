@@ -77,7 +77,6 @@ class Batches {
 
  private:
   const torch::Tensor& order(int64_t epoch);
-  void release_passed(int64_t position);
   /// The part's pixels as they are.
   torch::Tensor plain(const torch::Tensor& chosen, const BatchPart& part) const;
 
@@ -87,7 +86,6 @@ class Batches {
   int64_t epoch_ = -1;
   torch::Tensor order_;
   std::vector<torch::Tensor> by_shard_;  ///< indices of the images in each that has any
-  int64_t group_ = 0;                    ///< of shards, counted through all epochs
   torch::Tensor uploaded_;  ///< the current batch of a streamed set, U8 [B, C, H, W] on the device
 };
 

@@ -10,11 +10,25 @@
 
 namespace facet {
 
+namespace {
+
+/// Images of fewer bytes may stay in memory.
+constexpr size_t many_bytes = size_t{1} << 30;
+/// A random image of a mapped file brings its neighbours into memory, 128 KiB or more: so often
+/// their pages are given back.
+constexpr int64_t gathered_before_release = 2048;
+
+}  // namespace
+
 ImageRows::ImageRows(std::vector<torch::Tensor> shards) : shards_(std::move(shards)) {
   for (torch::Tensor& shard : shards_) {
     if (shards_.size() > 1) shard = shard.contiguous();  // rows are copied as bytes
     starts_.push_back(starts_.back() + shard.size(0));
   }
+  size_t bytes = 0;
+  for (const torch::Tensor& shard : shards_) bytes += shard.nbytes();
+  if (bytes > many_bytes && device().is_cpu())
+    gathered_ = std::make_shared<std::atomic<int64_t>>(0);
 }
 
 ImageShape ImageRows::shape() const {
@@ -47,7 +61,7 @@ ImageRows ImageRows::select(const torch::Tensor& chosen) const {
 }
 
 torch::Tensor ImageRows::gather(const torch::Tensor& chosen) const {
-  if (plain()) return shards_.front().index_select(0, chosen.to(device()));
+  if (plain() && !gathered_) return shards_.front().index_select(0, chosen.to(device()));
   const ImageShape own = shape();
   torch::Tensor result =
       torch::empty({chosen.size(0), own.channels, own.height, own.width}, kUInt8);
@@ -60,7 +74,7 @@ void ImageRows::gather_into(torch::Tensor& result, const torch::Tensor& chosen) 
   if (chosen_.defined()) sources = chosen_.index_select(0, sources);
   if (shards_.size() == 1) {
     torch::index_select_out(result, shards_.front(), 0, sources);
-    return;
+    return release_gathered(sources.numel());
   }
   const int64_t* source = sources.data_ptr<int64_t>();
   auto* const first = result.data_ptr<uint8_t>();
@@ -73,6 +87,14 @@ void ImageRows::gather_into(torch::Tensor& result, const torch::Tensor& chosen) 
                   bytes);
     }
   });
+  release_gathered(sources.numel());
+}
+
+void ImageRows::release_gathered(int64_t images) const {
+  if (!gathered_ || (*gathered_ += images) < gathered_before_release) return;
+  *gathered_ = 0;
+  for (const torch::Tensor& shard : shards_)
+    if (shard.is_contiguous()) release_pages(shard.data_ptr(), shard.nbytes());
 }
 
 torch::Tensor ImageRows::slice(int64_t begin, int64_t count) const {

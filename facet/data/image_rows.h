@@ -3,8 +3,10 @@
 // both cases images are copied when they are used, never all at once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "facet/core/tensor.h"
@@ -30,7 +32,8 @@ class ImageRows {
   /// The images with indices `chosen`, int64 [B]: without copying them, unless they are on a GPU.
   ImageRows select(const torch::Tensor& chosen) const;
 
-  /// A copy of the images with indices `chosen`, int64 [B], as U8 [B, C, H, W].
+  /// A copy of the images with indices `chosen`, int64 [B], as U8 [B, C, H, W]. Pages of large
+  /// mapped files are given back now and then, so that memory does not grow with the images drawn.
   torch::Tensor gather(const torch::Tensor& chosen) const;
   /// The same into a tensor of this shape, for images on the CPU.
   void gather_into(torch::Tensor& result, const torch::Tensor& chosen) const;
@@ -61,11 +64,14 @@ class ImageRows {
   };
   Place place_of(int64_t source) const;
   int64_t source(int64_t index) const;
+  void release_gathered(int64_t images) const;
   bool plain() const { return shards_.size() == 1 && !chosen_.defined(); }
 
   std::vector<torch::Tensor> shards_;
   std::vector<int64_t> starts_ = {0};  ///< of each tensor among all images, and their number
   torch::Tensor chosen_;               ///< int64 [N] on the CPU; undefined: all
+  /// Images gathered since pages were given back; null where all images may stay in memory.
+  std::shared_ptr<std::atomic<int64_t>> gathered_;
 };
 
 }  // namespace facet

@@ -35,7 +35,6 @@ const std::vector<BlockEncoding>& EncodedImages::blocks() {
     means.push_back(encoding.mean);
     variances.push_back(encoding.variance());
   }
-  images_.pixels.release();  // a random choice has touched all files
   blocks_ = model_.prior.split(ranks_.gather(torch::cat(means), rows),
                                ranks_.gather(torch::cat(variances), rows));
   if (all_labels_.defined()) labels_ = all_labels_.index_select(0, chosen.to(all_labels_.device()));
