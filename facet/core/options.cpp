@@ -308,11 +308,16 @@ class Describer : public OptionVisitor {
   std::vector<std::string> prefixes_ = {""};
 };
 
-/// Printing a value recurses into it: deeper ones than any config has are refused while they are
-/// read.
-Json::parser_callback_t depth_check(const Attempt& attempt) {
-  return [&attempt](int depth, Json::parse_event_t, const Json&) {
+/// What is refused while a value is read: lists and groups deeper than any config has, because
+/// printing recurses into them, and a key that a group has twice, of which the first would be lost.
+Json::parser_callback_t value_check(const Attempt& attempt) {
+  std::vector<std::set<std::string>> groups;  // the keys so far of those that are open
+  return [&attempt, groups](int depth, Json::parse_event_t event, const Json& value) mutable {
     if (depth > 64) attempt.fail("lists or groups nested too deep", "at most 64 levels");
+    if (event == Json::parse_event_t::object_start) groups.emplace_back();
+    if (event == Json::parse_event_t::object_end) groups.pop_back();
+    if (event == Json::parse_event_t::key && !groups.back().insert(value.get<std::string>()).second)
+      attempt.fail(fmt::format("the key '{}' twice in a group", value.get<std::string>()), "once");
     return true;
   };
 }
@@ -332,7 +337,7 @@ Json& element_of(Json& list, const std::string& part, const Attempt& attempt) {
 Json parse_config(const std::string& text, const std::string& object) {
   const Attempt reading{"reading the config", object};
   try {
-    return Json::parse(text, depth_check(reading), true, /*ignore_comments=*/true);
+    return Json::parse(text, value_check(reading), true, /*ignore_comments=*/true);
   } catch (const Json::out_of_range&) {
     reading.fail("a number too large to hold", "numbers below 1e308");
   } catch (const Json::parse_error& error) {
@@ -349,7 +354,7 @@ void apply_setting(Json& config, const std::string& setting) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) applying.fail("no key before a '='", "key=value");
   const std::string key = setting.substr(0, equals), text = setting.substr(equals + 1);
-  Json value = Json::parse(text, depth_check(applying), /*allow_exceptions=*/false);
+  Json value = Json::parse(text, value_check(applying), /*allow_exceptions=*/false);
   if (value.is_discarded()) value = text;
   try {
     value.dump();

@@ -28,11 +28,12 @@ void FitOptions::visit(OptionVisitor& visitor) {
   visitor.option("merge_and_split", merge_and_split,
                  "Merge and split components of free factors where this raises the goal, so that "
                  "K is an upper limit.");
-  visitor.option("move_goal", move_goal,
-                 "What merges and splits raise: 'evidence', the bound of all vectors, with what the "
-                 "components' parameters cost; 'held_out', the bound that vectors left out would "
-                 "have, which keeps more components.",
-                 one_of({"evidence", "held_out"}));
+  visitor.option(
+      "move_goal", move_goal,
+      "What merges and splits raise: 'evidence', the bound of all vectors, with what the "
+      "components' parameters cost; 'held_out', the bound that vectors left out would "
+      "have, which keeps more components.",
+      one_of({"evidence", "held_out"}));
   visitor.option("moves_every", moves_every, "Iterations between such moves.", at_least(1));
   visitor.option("kmeans_iterations", kmeans_iterations, "Iterations of the k-means start.",
                  at_least(1));

@@ -39,7 +39,7 @@ struct Refit {
   bool learn_hyperprior = false;  ///< after every update
   bool merge_and_split = false;   ///< between the updates
   MoveGoal move_goal = MoveGoal::evidence;
-  bool supervised = false;        ///< whether the label loss has weight
+  bool supervised = false;  ///< whether the label loss has weight
 };
 
 class PriorStrategy {

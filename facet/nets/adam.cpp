@@ -23,8 +23,9 @@ ops::AdamNumbers numbers_of(const AdamOptions& options, const torch::Tensor& lea
 }  // namespace
 
 void AdamOptions::visit(OptionVisitor& visitor) {
-  visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 1));
-  visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.", between(0, 1));
+  visitor.option("beta1", beta1, "Decay of the gradient's running mean.", between(0, 0.9999));
+  visitor.option("beta2", beta2, "Decay of the squared gradient's running mean.",
+                 between(0, 0.999999));
   visitor.option("epsilon", epsilon, "Added to the denominator, so that steps stay finite.",
                  at_least(1e-30));
   visitor.renamed("largest_gradient_norm", "clip_grad_norm");

@@ -41,7 +41,7 @@ std::string FactorOptions::component_name(int64_t component) const {
 }
 
 void Hyperprior::visit(OptionVisitor& visitor) {
-  const Constraint positive = at_least(1e-300);
+  const Constraint positive = at_least(1e-9);
   visitor.option("m0", m0, "Prior mean of a component's mean.");
   visitor.option("s0", s0, "Weight of m0, as a number of images.", positive);
   visitor.option("a0", a0, "Shape of the precision's Gamma prior.", positive);

@@ -62,6 +62,13 @@ void expect_refusal(const std::string& text, const std::vector<std::string>& par
   expect_parts(message_of([&] { read(text); }), parts);
 }
 
+TEST(ParseConfig, AKeyTwiceInAGroupIsAnErrorAndInTwoGroupsIsNot) {
+  EXPECT_EQ(message_of([] { parse_config(R"({"a": {"b": 1, "b": 2}})", "x.json"); }),
+            "reading the config 'x.json': found the key 'b' twice in a group, expected once");
+  EXPECT_EQ(parse_config(R"({"a": {"b": 1}, "c": [{"b": 2}, {"b": 3}]})", "x.json")["c"][1]["b"],
+            3);
+}
+
 TEST(ReadOptions, AbsentKeysKeepTheirDefaults) {
   const Bicycle bicycle = read(R"({"gears": 7, "spare": {"rim": "wood"}})");
   EXPECT_EQ(bicycle.gears, 7);
