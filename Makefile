@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program python package demo explore test bench bench-fit format check-format docs build-times clean
+.PHONY: help setup configure program python package demo explore test sanitize fuzz bench bench-fit format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,18 @@ test:  ## Build everything and run the tests
 	@ip netns list >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] || \
 	  echo "*** NOTICE: no root or no iproute2: training over several hosts, as network namespaces, was not tested"
 	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
+
+# What takes longer than a test may: all under sanitizers, and damaged input for as long as one likes.
+SECONDS ?= 600
+sanitize:  ## Run all tests under the address and undefined-behaviour sanitizers, then under the thread sanitizer
+	@scripts/setup release test
+	@for preset in asan tsan; do cmake --preset $$preset > /dev/null && cmake --build --preset $$preset -j $(JOBS) && \
+	  ctest --preset $$preset -j $(JOBS) || exit 1; done
+
+fuzz:  ## Try damaged input on every reader, SECONDS=600 each
+	@scripts/setup release fuzz
+	@cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS) --target facet_fuzz
+	@scripts/fuzz build/fuzz/tests/facet_fuzz --seconds $(SECONDS) --jobs $(JOBS)
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU
 	@scripts/setup $(PRESET) bench

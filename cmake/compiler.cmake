@@ -7,6 +7,13 @@ if(FACET_SANITIZE)
   add_link_options(-fsanitize=${FACET_SANITIZE})
 endif()
 
+# For libFuzzer: every edge and comparison of our code is reported while it runs. Clang cannot read LibTorch 1.13 as C++20,
+# so that GCC compiles and tests/fuzz/coverage.cpp hands what it reports to libFuzzer.
+option(FACET_FUZZ "Build facet_fuzz, which tries damaged input of every kind" OFF)
+if(FACET_FUZZ)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize-coverage=trace-pc,trace-cmp>")
+endif()
+
 # The arithmetic is inside LibTorch: more than -O1 costs a third more compile time without a gain. The files with loops
 # of their own over pixels or weights say so in CMakeLists.txt and get -O2.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
