@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program python package demo explore test sanitize fuzz bench bench-fit format check-format docs build-times clean
+.PHONY: help setup configure program python package demo explore test sanitize fuzz soak bench bench-fit format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,10 @@ fuzz:  ## Try damaged input on every reader, SECONDS=600 each
 	@scripts/setup release fuzz
 	@cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS) --target facet_fuzz
 	@scripts/fuzz build/fuzz/tests/facet_fuzz --seconds $(SECONDS) --jobs $(JOBS)
+
+MINUTES ?= 30
+soak: program  ## Serve a run to many clients while it is trained, for MINUTES=30, and look for anything that grows or fails
+	@scripts/soak $(FACET) --minutes $(MINUTES)
 
 bench: configure  ## Compare a training step with PyTorch and with the machine's limits; PRESET=cuda on a GPU
 	@scripts/setup $(PRESET) bench
