@@ -38,8 +38,9 @@ void print_record(const Json& record) {
   fmt::print("joint step: {:.2f} GFLOP and at least {:.1f} MB\n",
              number("work_of_joint", "network_gflop") + number("work_of_joint", "prior_gflop"),
              number("work_of_joint", "least_megabytes"));
-  fmt::print("  operations  {:10.1f} GFLOP/s, {:.1f} % of a large matrix product's {:.1f}\n",
+  fmt::print("  operations  {:10.1f} GFLOP/s, {:.1f} % of {}'s {:.1f}\n",
              number("achieved", "gflop_per_second"), 100 * number("share_of_ceiling", "operations"),
+             machine["gpu"].is_null() ? "the processor" : "a large matrix product",
              number("ceilings", "gflop_per_second"));
   fmt::print("  memory      {:10.1f} GB/s, {:.1f} % of a large copy's {:.1f}\n",
              number("achieved", "gigabytes_per_second"), 100 * number("share_of_ceiling", "memory"),

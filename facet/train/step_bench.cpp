@@ -16,6 +16,7 @@
 #include "facet/core/version.h"
 #include "facet/cuda/cuda_graph.h"
 #include "facet/cuda/gpu.h"
+#include "facet/train/multiply_adds.h"
 #include "facet/train/step_cost.h"
 #include "facet/train/trainer.h"
 
@@ -136,8 +137,14 @@ double time_prior(const Config& config, torch::Device device, const Stopwatch& s
 
 /// The rates that LibTorch reaches on this machine with the simplest work.
 struct Ceilings {
-  double bytes = 0;       ///< per second, read and written by a large copy
-  double operations = 0;  ///< per second, of a large matrix product in the networks' precision
+  double bytes = 0;  ///< per second, read and written by a large copy
+  double product =
+      0;  ///< operations per second of a large matrix product in the networks' precision
+  /// The same as a convolution of one pixel, which on a CPU another library computes, and of
+  /// nothing but multiply-adds in registers; 0 on a GPU.
+  double convolution = 0, multiply_adds = 0;
+
+  double operations() const { return std::max({product, convolution, multiply_adds}); }
 };
 
 double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
@@ -151,6 +158,17 @@ double product_rate(int64_t side, torch::ScalarType type, torch::Device device,
          (1e-3 * stopwatch.milliseconds([&] { torch::mm_out(out, a, a); }));
 }
 
+/// That of a convolution of one pixel, with as many operations.
+double convolution_rate(int64_t channels, const Stopwatch& stopwatch) {
+  const int64_t side = 48;
+  const torch::Tensor x = standard_normal(Key(1), {1, channels, side, side}, kFloat32)
+                              .contiguous(torch::MemoryFormat::ChannelsLast),
+                      weight = standard_normal(Key(2), {channels, channels, 1, 1}, kFloat32);
+  torch::NoGradGuard no_gradient;
+  return 2 * static_cast<double>(channels * channels * side * side) /
+         (1e-3 * stopwatch.milliseconds([&] { torch::conv2d(x, weight); }));
+}
+
 Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
   const bool gpu = !device.is_cpu();
   const Stopwatch stopwatch(device, gpu ? 50 : 7);
@@ -161,8 +179,12 @@ Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
   ceilings.bytes = 2.0 * 4.0 * static_cast<double>(from.numel()) /
                    (1e-3 * stopwatch.milliseconds([&] { to.copy_(from); }));
   at::globalContext().setAllowTF32CuBLAS(precision == "tf32");
-  ceilings.operations = product_rate(
+  ceilings.product = product_rate(
       gpu ? 8192 : 1536, precision == "bf16" ? torch::kBFloat16 : kFloat32, device, stopwatch);
+  if (!gpu) {
+    ceilings.convolution = convolution_rate(1024, stopwatch);
+    ceilings.multiply_adds = multiply_add_rate();
+  }
   return ceilings;
 }
 
@@ -214,9 +236,12 @@ Json measure_steps(const BenchOptions& options) {
                              {"least_megabytes", 1e-6 * cost.bytes()}};
   record["achieved"] = {{"gflop_per_second", 1e-9 * operations},
                         {"gigabytes_per_second", 1e-9 * bytes}};
-  record["ceilings"] = {{"gflop_per_second", 1e-9 * ceilings.operations},
+  record["ceilings"] = {{"gflop_per_second", 1e-9 * ceilings.operations()},
+                        {"matrix_product_gflop", 1e-9 * ceilings.product},
+                        {"convolution_gflop", 1e-9 * ceilings.convolution},
+                        {"multiply_adds_gflop", 1e-9 * ceilings.multiply_adds},
                         {"gigabytes_per_second", 1e-9 * ceilings.bytes}};
-  record["share_of_ceiling"] = {{"operations", operations / ceilings.operations},
+  record["share_of_ceiling"] = {{"operations", operations / ceilings.operations()},
                                 {"memory", bytes / ceilings.bytes}};
   record["peak_memory_mb"] = peak;
   return record;
