@@ -29,7 +29,7 @@ struct BatchPart {
   Key rows(const Key& key) const { return whole() ? key : key.rows(begin(), total, draws); }
   /// What the mean over its images adds to the mean over the batch.
   torch::Tensor share(const torch::Tensor& mean) const {
-    return whole() ? mean : mean * (static_cast<double>(count()) / static_cast<double>(total));
+    return whole() ? mean : mean.mul(static_cast<double>(count()) / static_cast<double>(total));
   }
 };
 
