@@ -126,7 +126,11 @@ Option Command::option(const std::string& name, int64_t& value, const std::strin
 }
 
 Option Command::option(const std::string& name, uint64_t& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  // A negative number would else be read as a large one.
+  const auto not_negative = [](const std::string& text) {
+    return text.starts_with('-') ? fmt::format("Value {} is below 0", text) : std::string();
+  };
+  return Option(app_->add_option(name, value, help)->check(CLI::Validator(not_negative, "")));
 }
 
 Option Command::option(const std::string& name, double& value, const std::string& help) const {

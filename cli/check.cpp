@@ -15,6 +15,9 @@ void run_check(const std::vector<std::string>& paths) {
       if (!file.damage.empty()) {
         fmt::print(stderr, "facet: {}\n", file.damage);
         damaged = true;
+      } else if (file.path.extension() == ".jsonl") {
+        fmt::print("{}: {:.1f} MB, as it was written\n", file.path.string(),
+                   static_cast<double>(file.bytes) / 1e6);
       } else {
         fmt::print("{}: {} tensors in {:.1f} MB, {}\n", file.path.string(), file.tensors,
                    static_cast<double>(file.bytes) / 1e6,

@@ -1,5 +1,7 @@
 // `facet eval RUN`: the bound of a trained model on a split, what its factors found, and whether
 // conditional samples show their values.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -23,6 +25,16 @@ struct EvalArguments {
   std::string vector_option;  ///< one that needs a mixture of vectors
 };
 
+/// What was measured is printed all the same.
+void require_finite_bound(const EvalArguments& arguments, const Evaluation& evaluation) {
+  if (std::isfinite(evaluation.elbo)) return;
+  throw NotFinite({.doing = "measuring the run",
+                   .object = arguments.run,
+                   .found = "a bound that is not a finite number",
+                   .expected = "a finite one",
+                   .cause = "did training diverge?"});
+}
+
 /// A run of `facet fit` has no images, and a model no vectors.
 void refuse(const EvalArguments& arguments, const std::string& option, const char* kind) {
   if (option.empty()) return;
@@ -39,6 +51,7 @@ void run_vector_eval(const EvalArguments& arguments) {
     fmt::print("{}\n", to_json(evaluation).dump(2));
   else
     print_vector_evaluation(evaluation);
+  require_finite_bound(arguments, evaluation);
 }
 
 void run_eval(const EvalArguments& arguments) {
@@ -54,11 +67,12 @@ void run_eval(const EvalArguments& arguments) {
     }
     if (fidelity) json["fidelity"] = to_json(*fidelity);
     fmt::print("{}\n", json.dump(2));
-    return;
+    return require_finite_bound(arguments, evaluation);
   }
   print_evaluation(evaluation);
   if (classifier) print_classifier_report(*classifier);
   if (fidelity) print_fidelity(*fidelity);
+  require_finite_bound(arguments, evaluation);
 }
 
 /// The option that needs a model.

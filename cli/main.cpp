@@ -1,5 +1,5 @@
 // The program `facet`: routes to the commands and turns what they throw into one line and an exit
-// status, 2 for what the user can mend and 1 for a defect of ours.
+// status, 2 for what the user can mend, 1 for numbers that are not finite and for a defect of ours.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "facet/core/cut_files.h"
 #include "facet/core/error.h"
 #include "facet/core/process.h"
 #include "facet/core/rank_place.h"
@@ -28,6 +29,7 @@ int with_output(int status) {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is then an error with a line of its own
+  facet::report_cut_files();
   const facet::Program program("Facet learns what images are made of.", "facet",
                                fmt::format("facet {}", facet::version()));
   const facet::Command commands = program.root();
@@ -61,6 +63,9 @@ int main(int argc, char** argv) {
   facet::use_float32_convolutions();
   try {
     return with_output(program.run(argc, argv));
+  } catch (const facet::NotFinite& error) {
+    fmt::print(stderr, "facet: {}\n", error.what());
+    return 1;
   } catch (const facet::Error& error) {
     fmt::print(stderr, "facet: {}\n", error.what());
     return 2;

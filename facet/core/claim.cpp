@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -29,7 +28,7 @@ namespace {
 constexpr std::string_view kClaimSuffix = ".claim-";
 
 [[noreturn]] void fail_claim(const fs::path& path, const std::string& found) {
-  throw Error({.doing = "claiming a part of a sweep with",
+  throw Error({.doing = "locking with",
                .object = path.string(),
                .found = found,
                .expected = "a folder that can be written"});
@@ -126,18 +125,6 @@ int64_t folder_time(const fs::path& folder) {
   return modification_time(status);
 }
 
-/// Within which process ids mean the same: a container has its own, often under the same host name.
-std::string process_space() {
-  char boot[64] = "", space[64] = "";
-  if (const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); file >= 0) {
-    const ssize_t count = read(file, boot, 36);
-    close(file);
-    if (count == 36 && readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0)
-      return fmt::format("{} {}", boot, space);
-  }
-  return "";
-}
-
 std::string new_claim_text() {
   static std::atomic<int64_t> number{0};
   const std::time_t now = std::time(nullptr);
@@ -157,16 +144,17 @@ std::string new_claim_text() {
 ClaimHolder holder_of(const ClaimFile& file, const fs::path& folder) {
   using Life = ClaimHolder::Life;
   const auto silence = std::chrono::nanoseconds(folder_time(folder) - file.renewed);
-  ClaimHolder holder{"a process that has just begun",
+  ClaimHolder holder{"a process that has just begun", "",
                      silence > kTakeOverClaim ? Life::dead : Life::unknown, file.renewed};
   const Json json = Json::parse(file.text, nullptr, false);
   if (!json.is_object()) return holder;  // not written yet; its owner may have died before
   const auto process = static_cast<pid_t>(json.value("process", int64_t{0}));
   const std::string space = json.value("process_space", "");
   holder.name = fmt::format("process {} on {}", process, json.value("host", ""));
+  holder.since = json.value("started", "");
   // Who lives here but is silent has another's number, or hangs.
   if (holder.life == Life::unknown && !space.empty() && space == process_space())
-    holder.life = kill(process, 0) != 0 && errno == ESRCH ? Life::dead : Life::alive;
+    holder.life = process_lives(process) ? Life::alive : Life::dead;
   return holder;
 }
 

@@ -1,6 +1,7 @@
 // Claims: of several processes, on one machine or on several that share a folder, one works on a
-// thing in that folder, such as a run. A claim is a file beside the thing that says who has it. It
-// is made with O_EXCL, which is atomic on NFS too; locks of the kernel often are not there.
+// thing in that folder, such as a run (train/run_lock.h). A claim is a file beside the thing that
+// says who has it. It is made with O_EXCL, which is atomic on NFS too; locks of the kernel often
+// are not there.
 #pragma once
 
 #include <chrono>
@@ -58,6 +59,7 @@ class Claim {
 struct ClaimHolder {
   enum class Life { alive, dead, unknown };
   std::string name;     ///< "process 1234 on node7"
+  std::string since;    ///< when it took the claim, "2026-01-31T12:00:00Z"; empty where not known
   Life life;            ///< unknown: on another machine, and still in time to renew its claim
   int64_t renewed = 0;  ///< when it did so last, in nanoseconds of the file system's clock
 };

@@ -1,7 +1,7 @@
 // Errors that the user can act on. Every one is told in the same grammar: what was being done, on
 // what, what was found, what was expected, and the likely cause, so that a message can be read
-// without knowing the code. The program answers an Error with exit status 2; anything else that is
-// thrown is a defect of ours and ends with status 1.
+// without knowing the code. The program answers an Error with exit status 2; numbers that
+// are not finite, and anything else that is thrown, which is a defect of ours, end with status 1.
 #pragma once
 
 #include <stdexcept>
@@ -27,6 +27,13 @@ std::string to_string(const Fault& fault);
 class Error : public std::runtime_error {
  public:
   explicit Error(const Fault& fault) : std::runtime_error(to_string(fault)) {}
+};
+
+/// NaN or infinity where training or an evaluation has computed: the user may know why (a learning
+/// rate), but it may as well be our defect. The program answers with status 1.
+class NotFinite : public Error {
+ public:
+  using Error::Error;
 };
 
 /// What is being done, on what: the part of a message that the checks of one place share.

@@ -1,6 +1,8 @@
 #include "facet/core/file.h"
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -11,21 +13,77 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 #include <zlib.h>
 
 #include <fmt/format.h>
 
+#include "facet/core/checksum.h"
+#include "facet/core/cut_files.h"
 #include "facet/core/error.h"
+#include "facet/core/process.h"
 
 namespace facet {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Of the names of temporary files, after the number of the process and its space.
+constexpr std::string_view kTemporary = ".facet.tmp";
+
+/// The process space in few letters, for file names.
+const std::string& space_letters() {
+  static const std::string letters = [] {
+    const std::string space = process_space();
+    return checksum_of(space.data(), space.size()).substr(0, 8);
+  }();
+  return letters;
+}
+
+struct TemporaryName {
+  pid_t process = 0;  ///< 0: not a temporary file of ours
+  std::string space;
+
+  /// NAME.PROCESS-SPACE.facet.tmp
+  explicit TemporaryName(std::string_view name) {
+    if (!name.ends_with(kTemporary)) return;
+    name.remove_suffix(kTemporary.size());
+    const size_t dot = name.rfind('.'), dash = name.rfind('-');
+    if (dot == std::string_view::npos || dash == std::string_view::npos || dash < dot) return;
+    const char* const end = name.data() + dash;
+    pid_t number = 0;
+    const auto read = std::from_chars(name.data() + dot + 1, end, number);
+    if (read.ec != std::errc() || read.ptr != end) return;
+    process = number;
+    space = name.substr(dash + 1);
+  }
+};
+
+bool is_left_over(const fs::directory_entry& entry, LeftOvers which) {
+  const TemporaryName name(entry.path().filename().string());
+  if (name.process <= 0) return false;
+  if (name.space == space_letters()) return !process_lives(name.process);
+  if (which == LeftOvers::of_all) return true;
+  std::error_code error;
+  const auto changed = fs::last_write_time(entry.path(), error);
+  return !error && fs::file_time_type::clock::now() - changed > std::chrono::hours(24);
+}
+
+}  // namespace
+
+void remove_left_overs(const fs::path& folder, LeftOvers which) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (is_left_over(*entry, which)) unlink(entry->path().c_str());
+}
+
 AtomicFile::AtomicFile(fs::path path, std::string doing)
     : path_(std::move(path)), doing_(std::move(doing)) {
   temporary_ = path_;
-  temporary_ += fmt::format(".{}.tmp", getpid());
+  temporary_ += fmt::format(".{}-{}{}", getpid(), space_letters(), kTemporary);
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("open");
   pending_ = true;
@@ -47,8 +105,7 @@ void AtomicFile::close() {
   if (descriptor_ < 0) return;
   if (fsync(descriptor_) != 0) fail("fsync");
   end_ = lseek(descriptor_, 0, SEEK_CUR);
-  ::close(descriptor_);
-  descriptor_ = -1;
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close");
 }
 
 void AtomicFile::fail(const char* call) {
@@ -100,6 +157,18 @@ void AtomicFile::read_at(uint64_t position, void* data, size_t size) {
   }
 }
 
+void AtomicFile::commit_keeping(const fs::path& older) {
+  close();
+  const bool kept = rename(path_.c_str(), older.c_str()) == 0;
+  if (!kept && errno != ENOENT) fail("rename");
+  try {
+    commit();
+  } catch (const Error&) {
+    if (kept) rename(older.c_str(), path_.c_str());
+    throw;
+  }
+}
+
 void AtomicFile::commit() {
   close();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
@@ -108,8 +177,10 @@ void AtomicFile::commit() {
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   if (const int folder_descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       folder_descriptor >= 0) {
-    fsync(folder_descriptor);
+    const bool failed = fsync(folder_descriptor) != 0 && errno == EIO;
     ::close(folder_descriptor);
+    errno = EIO;
+    if (failed) fail("fsync of its folder");
   }
 }
 
@@ -134,6 +205,8 @@ void require_writable(const fs::path& path, const std::string& doing) {
                  .object = path.string(),
                  .found = "a folder",
                  .expected = "the name of a file"});
+  remove_left_overs(path.has_parent_path() ? path.parent_path() : fs::path("."),
+                    LeftOvers::of_the_dead);
   AtomicFile(path, doing);
 }
 
@@ -239,6 +312,7 @@ MappedFile::MappedFile(const fs::path& path, const std::string& doing) {
     data_ = static_cast<const std::byte*>(address);
     const std::lock_guard lock(mappings().mutex);
     mappings().sizes[data_] = size_;
+    note_mapping(data_, size_, path);
   }
   close(descriptor);
 }
@@ -248,6 +322,7 @@ MappedFile::~MappedFile() {
   {
     const std::lock_guard lock(mappings().mutex);
     mappings().sizes.erase(data_);
+    forget_mapping(data_);
   }
   munmap(const_cast<std::byte*>(data_), size_);
 }

@@ -37,6 +37,9 @@ class AtomicFile {
   void close();
   /// Flushes to the disk and renames into place.
   void commit();
+  /// The same, and the file that was there before goes on as `older`. A kill between the two
+  /// renames leaves only that one; so readers look for it too.
+  void commit_keeping(const std::filesystem::path& older);
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -55,9 +58,20 @@ class AtomicFile {
 /// part of a set is left.
 void commit_together(const std::vector<AtomicFile*>& files);
 
-/// Makes the folders above `path` that do not exist, and checks that a file can be written there.
+/// Makes the folders above `path` that do not exist, removes what killed processes have left there,
+/// and checks that a file can be written.
 /// Throws an Error that begins with `doing`; for commands that would else work for hours first.
 void require_writable(const std::filesystem::path& path, const std::string& doing);
+
+/// Whose temporary files remove_left_overs() takes for left over.
+enum class LeftOvers {
+  of_the_dead,  ///< those of processes of this machine that have ended, and any older than a day
+  of_all,       ///< those of every process but ourselves and others of this machine: for folders
+                ///< that only we write in
+};
+
+/// Removes the temporary files of AtomicFiles that killed processes have left in a folder.
+void remove_left_overs(const std::filesystem::path& folder, LeftOvers which);
 
 /// A new folder among the system's temporary ones, which is removed with all in it.
 class ScratchFolder {

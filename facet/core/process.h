@@ -1,9 +1,10 @@
 // Settings of LibTorch for the whole process, which a program makes once at its start, the messages
-// of LibTorch's exceptions, and the name of the machine.
+// of LibTorch's exceptions, the name of the machine, and who lives on it.
 #pragma once
 
 #include <exception>
 #include <string>
+#include <sys/types.h>
 
 namespace facet {
 
@@ -25,5 +26,13 @@ LibraryFailure library_failure(const std::exception& error);
 
 /// "localhost" where it has no name.
 std::string host_name();
+
+/// Within which process ids mean the same: a boot of a machine, and a container, which often has
+/// the same host name. Empty where the system does not say.
+std::string process_space();
+
+/// Whether there is a process of this number in our process space. One that has ended and that
+/// nobody has waited for is none.
+bool process_lives(pid_t process);
 
 }  // namespace facet

@@ -1,11 +1,14 @@
 #include "facet/model/model_file.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/model/shape_options.h"
+#include "facet/nets/convolutional.h"
 
 namespace facet {
 
@@ -21,6 +24,29 @@ void require_finite(const torch::Tensor& tensor, const std::string& name,
                  .found = "NaN or infinite values",
                  .expected = "finite values",
                  .cause = "did training diverge? Go back to an earlier checkpoint"});
+}
+
+/// A file that says of itself that it has larger networks than it has: they must not be allocated.
+void require_network_in(const TensorFile& file, const ModelOptions& options,
+                        const ImageShape& shape, const std::string& object) {
+  double stored = 0, largest = 0, latents = 0;
+  for (const auto& [name, tensor] : file.tensors) stored += static_cast<double>(tensor.numel());
+  for (const FactorOptions& factor : options.factors)
+    latents += static_cast<double>(factor.dimensions);
+  double features = 0;
+  for (const ConvolutionLayer& layer : convolution_layers(options.network, shape)) {
+    const auto in = static_cast<double>(layer.channels_in),
+               out = static_cast<double>(layer.channels_out),
+               kernel = static_cast<double>(layer.kernel);
+    largest = std::max(largest, in * out * kernel * kernel);
+    features = out * static_cast<double>(layer.height_out) * static_cast<double>(layer.width_out);
+  }
+  largest = std::max(largest, features * latents);
+  if (largest > stored)
+    Attempt{"reading a model", object}.fail(
+        fmt::format("{:.0f} numbers", stored),
+        fmt::format("at least the {:.3g} of a layer that its metadata describe", largest),
+        "is the file damaged?");
 }
 
 }  // namespace
@@ -106,6 +132,7 @@ std::shared_ptr<Vae> read_model(const std::filesystem::path& path) {
   for (const FactorOptions& factor : options.factors)
     file.get(fmt::format("prior.{}.m", factor.name), kFloat64,
              {factor.components, factor.dimensions}, object);
+  require_network_in(file, options, shape.shape(), object);
   auto model = std::make_shared<Vae>(options, shape.shape(), Key(0));
   restore_model(*model, file, object);
   return model;

@@ -1,5 +1,5 @@
 // Whether files of ours still have the bytes that were written: every tensor is read and compared
-// with its checksum (core/safetensors.h).
+// with its checksum (core/safetensors.h), and the metrics of a run with that in its state.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct CheckedFile {
   uint64_t bytes = 0;
 };
 
-/// A file, all files that a `*` stands for, or every .safetensors file of a folder. Throws an Error
-/// if there is none.
+/// A file, all files that a `*` stands for, or every .safetensors file of a folder and its metrics.
+/// Throws an Error if there is none.
 std::vector<CheckedFile> check_files(const std::filesystem::path& path);
 
 }  // namespace facet

@@ -70,16 +70,17 @@ std::string run_text(const std::string& path) {
   text += fmt::format("a run, seed {}, data {}\n", run.config.seed,
                       run.config.data.pack.empty() ? "built-in portraits" : run.config.data.pack);
   text += model_text(*run.model);
-  if (!std::filesystem::exists(run.folder.state())) {
+  if (!std::filesystem::exists(run.folder.newest_state())) {
     text += fmt::format("  a model to use: without a training state, there is nothing to resume\n");
     return text;
   }
-  const TensorFile state = read_safetensors(run.folder.state(), "reading a checkpoint");
-  const torch::Tensor progress = state.get("progress", kInt64, {4}, run.folder.state().string());
+  const TensorFile state = read_safetensors(run.folder.newest_state(), "reading a checkpoint");
+  const torch::Tensor progress =
+      state.get("progress", kInt64, {4}, run.folder.newest_state().string());
   const auto phase = static_cast<Phase>(progress[0].item<int64_t>());
   if (phase < Phase::pretrain || phase > Phase::done)
     throw Error({.doing = "reading a checkpoint",
-                 .object = run.folder.state().string(),
+                 .object = run.folder.newest_state().string(),
                  .found = fmt::format("phase {}", progress[0].item<int64_t>()),
                  .expected = "a phase from 0 to 3",
                  .cause = "is the file damaged?"});

@@ -15,6 +15,7 @@
 #include "facet/fit/fit_evaluation.h"
 #include "facet/fit/fit_mixture.h"
 #include "facet/train/run_folder.h"
+#include "facet/train/run_lock.h"
 
 namespace facet {
 
@@ -164,6 +165,7 @@ class PredictionTable {
 }  // namespace
 
 FitSummary fit_run(const FitRequest& request, const FitEvents& events) {
+  const RunLock lock(request.folder, "starting a run in");
   if (fs::exists(RunFolder{request.folder}.config())) RunFolder::create(request.folder);
   const VectorOptions& files = request.config.vectors;
   FitData data{read_vectors(files.file, files.tensor)};

@@ -8,6 +8,7 @@
 #include "facet/prior/sampling.h"
 #include "facet/report/figures.h"
 #include "facet/train/refine_trainer.h"
+#include "facet/train/run_lock.h"
 
 namespace facet {
 
@@ -17,7 +18,8 @@ constexpr int64_t shown_refined = 12;
 
 RefineConfig refine_config_of(const RefineRequest& request, const RunFolder& folder) {
   const Attempt refining{"refining", folder.path.string()};
-  const bool begun = std::filesystem::exists(folder.refiner_state());
+  const bool begun = std::filesystem::exists(folder.refiner_state()) ||
+                     std::filesystem::exists(folder.refiner_previous_state());
   if (request.resume && !begun) refining.fail("no refiner to resume", "one that was begun");
   if (request.resume && !request.config.empty())
     refining.fail("a config beside --resume", "one of the two");
@@ -46,6 +48,7 @@ Image draw_refined_samples(const Vae& model, const std::shared_ptr<Refiner>& ref
 
 bool refine_run(const RefineRequest& request, const RefineEvents& events) {
   const RunFolder folder = RunFolder::open(RunFolder::of(request.run).path);
+  const RunLock lock(folder.path, "refining the run in");
   const RefineConfig config = refine_config_of(request, folder);
   LoadedRun run = load_run(request.run, request.device);
   if (!request.pack.empty()) run.config.data.pack = request.pack;
@@ -60,7 +63,11 @@ bool refine_run(const RefineRequest& request, const RefineEvents& events) {
                               write_png(folder.refiner_samples(),
                                         draw_refined_samples(*run.model, refiner));
                             },
-                            events.notice, events.stop};
+                            events.notice,
+                            [&lock, stop = events.stop] {
+                              lock.require();
+                              return stop && stop();
+                            }};
   RefineTrainer trainer(config, run, pack, request.resume, std::move(callbacks));
   if (events.started)
     events.started({trainer.refiner()->parameter_count(), trainer.image_count(), config.steps,

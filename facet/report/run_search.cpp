@@ -15,6 +15,7 @@
 #include "facet/report/given_images.h"
 #include "facet/report/input_images.h"
 #include "facet/search/index_search.h"
+#include "facet/train/run_lock.h"
 
 namespace facet {
 
@@ -150,6 +151,7 @@ IndexQuery index_query(const FactorialMixture& prior, const SearchRequest& reque
 IndexSummary index_images(const LoadedRun& run, const IndexRequest& request,
                           const CodeEvents& events) {
   const Vae& model = *run.model;
+  const RunLock lock(request.index, "writing an index in");
   if (request.append) read_index(request.index, model);  // before images, which may take a while
   const GivenImages images =
       given_images(model, request.data, "indexing the images of", events.notice);

@@ -1,6 +1,9 @@
 #include "facet/report/run_training.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "facet/core/device.h"
 #include "facet/core/error.h"
@@ -12,6 +15,7 @@
 #include "facet/data/image_file.h"
 #include "facet/eval/bounds.h"
 #include "facet/report/figures.h"
+#include "facet/train/run_lock.h"
 #include "facet/train/step_cost.h"
 #include "facet/train/sweep.h"
 #include "facet/train/trainer.h"
@@ -51,15 +55,28 @@ std::optional<Evaluation> train_on(const TrainingRequest& request, const Trainin
   const Ranks& ranks = *joined;
   const torch::Device device =
       ranks.alone() ? choose_device(request.device) : rank_device(request.device);
-  if (ranks.first() && !request.resume &&
-      std::filesystem::exists(RunFolder{request.folder}.config()))
-    RunFolder::create(request.folder);  // says that a run is there, before any work is done
+  std::optional<RunLock> lock;
+  if (ranks.first()) {
+    lock.emplace(request.folder, request.resume ? "resuming the run in" : "starting a run in");
+    // Says that a run is there, before any work is done.
+    if (!request.resume && std::filesystem::exists(RunFolder{request.folder}.config()))
+      RunFolder::create(request.folder);
+  }
   const Pack pack = load_data(request.config.data);
   // The trainer makes the folder of a new run, after all checks of the config.
   const RunFolder folder =
       request.resume ? RunFolder::open(request.folder) : RunFolder{request.folder};
-  Trainer trainer(request.config, pack, folder, device, request.resume, events.training,
-                  {.ranks = joined});
+  // The first rank decides for all, as it soon writes a checkpoint.
+  const bool anew = joined->any(ranks.first() && request.resume && folder.never_saved());
+  if (anew && ranks.first() && events.training.notice)
+    events.training.notice("the run was ended before its first checkpoint: it starts anew");
+  TrainingCallbacks training = events.training;
+  training.stop = [&lock, stop = events.training.stop] {
+    if (lock) lock->require();
+    return stop && stop();
+  };
+  Trainer trainer(request.config, pack, folder, device, request.resume && !anew,
+                  std::move(training), {.ranks = joined});
   if (ranks.first())
     events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
                     training_memory(with_batch_parts(request.config, ranks.size()), pack, device)});
@@ -94,6 +111,12 @@ Evaluation finish_run(Trainer& trainer, const Pack& pack, const Config& config,
       select_images(pack, {parse_split(split)}, config.data, false, trainer.model().device());
   const Evaluation evaluation =
       evaluate(trainer.model(), images, pack.properties, split, {.merge = true});
+  if (!std::isfinite(evaluation.elbo))
+    throw NotFinite({.doing = "evaluating the run",
+                     .object = folder.path.string(),
+                     .found = fmt::format("NaN or infinity in the bound on {} images", split),
+                     .expected = "a finite one",
+                     .cause = "did training diverge?"});
   write_png(folder.samples(), draw(sample_figure(trainer.model(), {})));
   write_text(folder.evaluation(), to_json(evaluation).dump(2) + "\n", "saving the evaluation");
   return evaluation;

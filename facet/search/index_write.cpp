@@ -112,6 +112,24 @@ void write_list(const fs::path& folder, const std::string& model, const LatentQu
   write_safetensors(folder / kIndexFile, file, kWritingIndex);
 }
 
+/// Removes what a process that was killed has left of a new index. Its list is written last, and it
+/// has nothing but the files of its first segment, the model and the config.
+void remove_unfinished(const fs::path& folder) {
+  if (!fs::is_directory(folder) || fs::exists(folder / kIndexFile)) return;
+  remove_left_overs(folder, LeftOvers::of_all);
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours =
+        name.starts_with("segment-0000") || name == "config.json" || name == "model.safetensors";
+    if (!ours || !entry.is_regular_file()) return;
+    files.push_back(entry.path());
+  }
+  const bool begun = fs::exists(image_file(folder, "segment-0000"));
+  if (begun)
+    for (const fs::path& file : files) fs::remove(file);
+}
+
 /// Removes a folder that is not complete, unless keep() was called.
 class NewFolder {
  public:
@@ -147,6 +165,7 @@ bool create_index(const fs::path& folder, const Vae& model, const fs::path& conf
                   const fs::path& model_file, const IndexSource& source, int64_t bytes,
                   const PassEvents& events) {
   const Attempt writing{kWritingIndex, folder.string()};
+  remove_unfinished(folder);
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     writing.fail("something that exists", "a new folder",
                  "--append adds images to an index that exists");
@@ -158,8 +177,8 @@ bool create_index(const fs::path& folder, const Vae& model, const fs::path& conf
   const LatentQuantizer quantizer =
       fit_quantizer(Key(1).fold("index"), spread_rows(latents), model.prior.factors, 2 * bytes);
   write_scan(scan_file(folder, segment.name), latents, quantizer);
-  fs::copy_file(config, folder / "config.json");
-  fs::copy_file(model_file, folder / "model.safetensors");
+  write_text(folder / "config.json", read_text(config, kWritingIndex), kWritingIndex);
+  write_text(folder / "model.safetensors", read_text(model_file, kWritingIndex), kWritingIndex);
   write_list(folder, fingerprint(model), quantizer, {segment});
   made.keep();
   return true;

@@ -357,7 +357,8 @@ void HttpServer::Listener::listen() {
   }
   throw Error({.doing = "serving at",
                .object = fmt::format("{}:{}", options.host, options.port),
-               .found = fmt::format("that it cannot be had ({})", error.message()),
+               .found = found.empty() ? std::string("no address of this name")
+                                      : fmt::format("that it cannot be had ({})", error.message()),
                .expected = "a free port and an address of this machine",
                .cause = "--port names another one, --port 0 takes any"});
 }

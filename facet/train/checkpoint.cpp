@@ -1,10 +1,14 @@
 #include "facet/train/checkpoint.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
+#include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/train/finite_check.h"
 
 namespace facet {
 
@@ -28,11 +32,27 @@ NamedTensors hyperprior_tensors(const FactorialMixture& prior) {
   return prior_tensors(prior, prior.hyperpriors);
 }
 
+std::string not_finite_tensor(const TensorFile& file) {
+  for (const auto& [name, tensor] : file.tensors)
+    if (tensor.is_floating_point() && !first_not_finite({{name, tensor}}).empty()) return name;
+  return "";
+}
+
+void require_same_data(const TensorFile& file, const char* key, const std::string& data,
+                       const std::string& object) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end() || found->second == data) return;
+  const std::string what = std::string(key) == "data" ? "" : "labels with checksum ";
+  Attempt{"continuing the run of", object}.fail(
+      what + data, fmt::format("the {} that it was begun with, {}", key, found->second),
+      "was the pack made anew or replaced?");
+}
+
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& path, const Vae& model, const Adam& adam,
+void write_checkpoint(const RunFolder& folder, const Vae& model, const Adam& adam,
                       const WeightAverage* average, const Progress& progress,
-                      const std::string& data) {
+                      const TrainedOn& data) {
   TensorFile file;
   for (const auto& [name, tensor] : model.parameters()) file.tensors["network." + name] = tensor;
   for (const auto& [name, tensor] : posterior_tensors(model.prior)) file.tensors[name] = tensor;
@@ -48,15 +68,25 @@ void write_checkpoint(const std::filesystem::path& path, const Vae& model, const
   for (const auto& [name, tensor] : progress.state) file.tensors[name] = tensor;
   file.tensors["metrics.sums"] = progress.sums;
   file.tensors["progress"] = torch::tensor(
-      {static_cast<int64_t>(progress.phase), progress.step, progress.metrics_lines, adam.steps()});
+      {static_cast<int64_t>(progress.phase), progress.step, progress.metrics.lines, adam.steps()});
   file.metadata["format"] = format_name;
-  file.metadata["data"] = data;
-  write_safetensors(path, file, "saving a checkpoint");
+  file.metadata["data"] = data.images;
+  if (!data.labels.empty()) file.metadata["labels"] = data.labels;
+  file.metadata["metrics"] = progress.metrics.checksum;
+  if (progress.joint_steps) file.metadata["joint_steps"] = std::to_string(*progress.joint_steps);
+  if (const std::string name = not_finite_tensor(file); !name.empty())
+    throw NotFinite({.doing = "saving a checkpoint of",
+                     .object = folder.path.string(),
+                     .found = fmt::format("NaN or infinity in {}", name),
+                     .expected = "finite numbers",
+                     .cause = "the last good checkpoint is unchanged"});
+  AtomicFile output(folder.state(), "saving a checkpoint");
+  write_safetensors(output, file, "saving a checkpoint");
+  output.commit_keeping(folder.previous_state());
 }
 
 Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& adam,
-                         WeightAverage* average, const NamedTensors& state,
-                         const std::string& data) {
+                         WeightAverage* average, const NamedTensors& state, const TrainedOn& data) {
   torch::NoGradGuard no_gradient;
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a checkpoint");
@@ -67,11 +97,14 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
                  .found = "another kind of file",
                  .expected = fmt::format("format '{}'", format_name),
                  .cause = "is the file damaged, or from another version?"});
-  if (const auto found = file.metadata.find("data");
-      found != file.metadata.end() && found->second != data)
-    Attempt{"continuing the run of", object}.fail(
-        data, fmt::format("the data that it was begun with, {}", found->second),
-        "was the pack made anew or replaced?");
+  require_same_data(file, "data", data.images, object);
+  if (!data.labels.empty()) require_same_data(file, "labels", data.labels, object);
+  if (const std::string name = not_finite_tensor(file); !name.empty())
+    throw NotFinite({.doing = fmt::format("reading tensor '{}' of", name),
+                     .object = object,
+                     .found = "NaN or infinity",
+                     .expected = "finite numbers",
+                     .cause = "did training diverge?"});
   for (const auto& [name, parameter] : model.parameters())
     parameter.copy_(
         file.get("network." + name, parameter.scalar_type(), parameter.sizes(), object));
@@ -103,8 +136,16 @@ Progress read_checkpoint(const std::filesystem::path& path, Vae& model, Adam& ad
   if (average) average->restore(file, object);
   for (const auto& [name, tensor] : state)
     tensor.copy_(file.get(name, tensor.scalar_type(), tensor.sizes(), object));
-  return {static_cast<Phase>(number(0)), number(1), number(2),
-          file.get("metrics.sums", kFloat64, {-1}, object).clone(), state};
+  Progress result{.phase = static_cast<Phase>(number(0)),
+                  .step = number(1),
+                  .metrics = {.lines = number(2)},
+                  .sums = file.get("metrics.sums", kFloat64, {-1}, object).clone(),
+                  .state = state};
+  if (const auto found = file.metadata.find("metrics"); found != file.metadata.end())
+    result.metrics.checksum = found->second;
+  if (const auto found = file.metadata.find("joint_steps"); found != file.metadata.end())
+    result.joint_steps = std::atoll(found->second.c_str());
+  return result;
 }
 
 }  // namespace facet

@@ -1,8 +1,12 @@
 #include "facet/train/encoded_images.h"
 
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/prior/initialise.h"
 #include "facet/prior/untangle.h"
+#include "facet/train/finite_check.h"
 #include "facet/train/step_plan.h"
 
 namespace facet {
@@ -35,8 +39,15 @@ const std::vector<BlockEncoding>& EncodedImages::blocks() {
     means.push_back(encoding.mean);
     variances.push_back(encoding.variance());
   }
-  blocks_ = model_.prior.split(ranks_.gather(torch::cat(means), rows),
-                               ranks_.gather(torch::cat(variances), rows));
+  const torch::Tensor mean = ranks_.gather(torch::cat(means), rows),
+                      variance = ranks_.gather(torch::cat(variances), rows);
+  if (!first_not_finite({{"means", mean}, {"variances", variance}}).empty())
+    throw NotFinite({.doing = "fitting the components to the encodings of",
+                     .object = fmt::format("{} images", count_),
+                     .found = "NaN or infinity in the encodings",
+                     .expected = "finite numbers",
+                     .cause = "did training diverge? The last good checkpoint is unchanged"});
+  blocks_ = model_.prior.split(mean, variance);
   if (all_labels_.defined()) labels_ = all_labels_.index_select(0, chosen.to(all_labels_.device()));
   return blocks_;
 }

@@ -5,6 +5,7 @@
 #include "facet/core/torch.h"
 #include "facet/train/metrics.h"
 #include "facet/train/refit.h"
+#include "facet/train/step_cost.h"
 
 namespace facet {
 
@@ -12,6 +13,7 @@ namespace {
 
 std::shared_ptr<Vae> make_model(const Config& config, const Pack& pack, const Key& key,
                                 torch::Device device) {
+  require_memory(config, pack, device);
   auto model = std::make_shared<Vae>(config.model, pack.shape(), key.fold("model"));
   model->move_to(device);
   return model;
@@ -77,7 +79,7 @@ void Learner::step(Phase phase, int64_t step) {
   graphs_.step(kind, [&] {
     plans_.advance();
     if (phase == Phase::pretrain) pretrain_step(debug);
-    if (phase == Phase::initialise) initialise_step();
+    if (phase == Phase::initialise) initialise_step(debug);
     if (phase == Phase::joint) joint_step(plan.supervised, debug);
   });
   if (phase == Phase::joint && average_) average_->after_step(step);
@@ -149,7 +151,7 @@ void Learner::pretrain_step(DebugTensors& debug) {
   add_step(sums_, step, model_->prior.size());
 }
 
-void Learner::initialise_step() {
+void Learner::initialise_step(DebugTensors& debug) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor& chosen = plans_.slots().images;
   const torch::Tensor labels =
@@ -166,6 +168,14 @@ void Learner::initialise_step() {
     step.kl_r.push_back(terms.kl_r);
     natural_gradient_update(posterior, block, known, natural_gradient(),
                             model_->prior.hyperpriors[i]);
+    const std::string& name = model_->prior.factors[i].name;
+    NamedTensors seen = {{fmt::format("the encodings of factor '{}'", name), block.mean},
+                         {fmt::format("KL[z] of factor '{}'", name), terms.kl_z},
+                         {fmt::format("KL[r] of factor '{}'", name), terms.kl_r}};
+    const torch::Tensor sum = (terms.kl_z + terms.kl_r).sum();
+    debug.finite = i == 0 ? sum : debug.finite + sum;
+    if (i == 0) debug.tensors.clear();
+    debug.tensors.insert(debug.tensors.end(), seen.begin(), seen.end());
   }
   add_step(sums_, step, model_->prior.size());
 }

@@ -68,7 +68,7 @@ class Learner {
   /// complete after side_.join().
   torch::Tensor optimise(DebugTensors& debug);
   void pretrain_step(DebugTensors& debug);
-  void initialise_step();
+  void initialise_step(DebugTensors& debug);
   void joint_step(bool supervised, DebugTensors& debug);
   /// The noise of a part of a batch of the joint phase.
   Key joint_noise(const BatchPart& part) const;

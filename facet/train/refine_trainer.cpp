@@ -35,7 +35,16 @@ RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, c
                callbacks_.notice),
       data_(fingerprint(pack)) {
   int64_t lines = 0;
-  if (resume) lines = restore();
+  if (resume) {
+    lines = restore();
+    if (step_ > config_.steps)
+      Attempt{"resuming the refiner of", folder_.path.string()}.fail(
+          fmt::format("{} steps", step_), fmt::format("at most {}", config_.steps));
+  } else {
+    // A kill before the first checkpoint must not leave the state of another refiner.
+    std::filesystem::remove(folder_.refiner_state());
+    std::filesystem::remove(folder_.refiner_previous_state());
+  }
   write_text(folder_.refiner_config(), write_options(config_).dump(2) + "\n",
              "saving the refiner's config");
   metrics_ = std::make_unique<MetricsFile>(folder_.refiner_metrics(), lines);
@@ -44,10 +53,28 @@ RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, c
 }
 
 int64_t RefineTrainer::restore() {
+  try {
+    return restore_from(folder_.refiner_state());
+  } catch (const Error& newest) {
+    if (!std::filesystem::exists(folder_.refiner_previous_state())) throw;
+    int64_t lines = 0;
+    try {
+      lines = restore_from(folder_.refiner_previous_state());
+    } catch (const Error&) {
+      throw Error(newest);  // what is wrong with both, or with the data
+    }
+    if (callbacks_.notice && std::filesystem::exists(folder_.refiner_state()))
+      callbacks_.notice(fmt::format("going on from the checkpoint before the last, at step {}: {}",
+                                    step_, newest.what()));
+    return lines;
+  }
+}
+
+int64_t RefineTrainer::restore_from(const std::filesystem::path& path) {
   torch::NoGradGuard no_gradient;
-  const std::string object = folder_.refiner_state().string();
+  const std::string object = path.string();
   const Attempt resuming{"resuming the refiner of", folder_.path.string()};
-  const TensorFile file = read_safetensors(folder_.refiner_state(), "reading a checkpoint");
+  const TensorFile file = read_safetensors(path, "reading a checkpoint");
   const auto metadata = [&](const char* key) {
     const auto found = file.metadata.find(key);
     return found == file.metadata.end() ? std::string() : found->second;
@@ -61,6 +88,10 @@ int64_t RefineTrainer::restore() {
   if (metadata("data") != data_)
     resuming.fail(data_, fmt::format("the data that it was begun with, {}", metadata("data")),
                   "was the pack made anew or replaced?");
+  for (const auto& [name, tensor] : file.tensors)
+    if (tensor.is_floating_point() && !first_not_finite({{name, tensor}}).empty())
+      resuming.fail(fmt::format("NaN or infinity in {}", name), "finite numbers",
+                    "did training diverge?");
   for (const auto& [name, parameter] : refiner()->parameters())
     parameter.copy_(file.get("network." + name, kFloat32, parameter.sizes(), object));
   Adam& adam = learner_.adam();
@@ -74,21 +105,21 @@ int64_t RefineTrainer::restore() {
   learner_.sums().copy_(file.get("metrics.sums", kFloat64, {2}, object));
   step_ = saved_step_ = numbers[0];
   logged_step_ = numbers[1];
-  if (step_ > config_.steps)
-    resuming.fail(fmt::format("{} steps", step_), fmt::format("at most {}", config_.steps));
+  require_metrics(folder_.refiner_metrics(), {numbers[2], metadata("metrics")});
   return numbers[2];
 }
 
 void RefineTrainer::require_finite() const {
   const auto name = learner_.find_not_finite();
   if (!name) return;
-  throw Error({.doing = fmt::format("refining, step {}, run", step_),
-               .object = folder_.path.string(),
-               .found = fmt::format("NaN or infinity in {}", *name),
-               .expected = "finite numbers",
-               .cause = fmt::format("is the learning rate too high? The last good checkpoint, at "
-                                    "step {}, is unchanged",
-                                    saved_step_)});
+  throw NotFinite(
+      {.doing = fmt::format("refining, step {}, run", step_),
+       .object = folder_.path.string(),
+       .found = fmt::format("NaN or infinity in {}", *name),
+       .expected = "finite numbers",
+       .cause = fmt::format("is the learning rate too high? The last good checkpoint, at "
+                            "step {}, is unchanged",
+                            saved_step_)});
 }
 
 void RefineTrainer::log() {
@@ -111,11 +142,15 @@ void RefineTrainer::log() {
 }
 
 void RefineTrainer::save() {
-  if (const std::string name = first_not_finite(gradients_and_parameters(refiner()->parameters()));
-      !name.empty())
-    Attempt{"saving a checkpoint of", folder_.path.string()}.fail(
-        fmt::format("NaN or infinity in {}", name), "finite numbers",
-        "the last good checkpoint is unchanged");
+  NamedTensors tensors = gradients_and_parameters(refiner()->parameters());
+  tensors.emplace_back("the averaged weights", learner_.average());
+  tensors.emplace_back("Adam's moments", learner_.adam().moments().second);
+  if (const std::string name = first_not_finite(tensors); !name.empty())
+    throw NotFinite({.doing = "saving a checkpoint of",
+                     .object = folder_.path.string(),
+                     .found = fmt::format("NaN or infinity in {}", name),
+                     .expected = "finite numbers",
+                     .cause = "the last good checkpoint is unchanged"});
   metrics_->sync();
   const Adam& adam = learner_.adam();
   TensorFile file;
@@ -126,10 +161,14 @@ void RefineTrainer::save() {
   file.tensors["average"] = adam.in_order(learner_.average());
   file.tensors["metrics.sums"] = learner_.sums();
   file.tensors["progress"] =
-      torch::tensor({step_, logged_step_, metrics_->lines(), adam.steps()}, kInt64);
-  file.metadata = {
-      {"format", refiner_state_format}, {"data", data_}, {"model", refiner()->model()}};
-  write_safetensors(folder_.refiner_state(), file, "saving a checkpoint");
+      torch::tensor({step_, logged_step_, metrics_->mark().lines, adam.steps()}, kInt64);
+  file.metadata = {{"format", refiner_state_format},
+                   {"data", data_},
+                   {"model", refiner()->model()},
+                   {"metrics", metrics_->mark().checksum}};
+  AtomicFile output(folder_.refiner_state(), "saving a checkpoint");
+  write_safetensors(output, file, "saving a checkpoint");
+  output.commit_keeping(folder_.refiner_previous_state());
   learner_.swap_average();
   write_refiner(folder_.refiner(), *refiner());
   if (callbacks_.saved && step_ > 0) callbacks_.saved(refiner());
@@ -150,6 +189,7 @@ bool RefineTrainer::run() {
 }
 
 bool RefineTrainer::run_steps() {
+  if (step_ == config_.steps) save();  // a kill between state and refiner left an older refiner
   while (step_ < config_.steps) {
     if (callbacks_.stop && callbacks_.stop()) {
       save();

@@ -40,6 +40,7 @@ class RefineTrainer {
  private:
   /// The number of metrics lines that the state has.
   int64_t restore();
+  int64_t restore_from(const std::filesystem::path& path);
   bool run_steps();
   void require_finite() const;
   void log();

@@ -1,7 +1,9 @@
 #include "facet/train/run_folder.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
-#include <sstream>
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -19,9 +21,24 @@ RunFolder RunFolder::of(const fs::path& path) {
   return {file ? path.parent_path() : path};
 }
 
+bool RunFolder::has_checkpoint() const {
+  return fs::exists(state()) || fs::exists(previous_state());
+}
+
+fs::path RunFolder::newest_state() const {
+  return fs::exists(state()) || !fs::exists(previous_state()) ? state() : previous_state();
+}
+
+bool RunFolder::never_saved() const {
+  const bool begun = fs::exists(config()) || fs::exists(metrics());
+  return begun && !has_checkpoint() && !fs::exists(model()) && !fs::exists(evaluation());
+}
+
 RunFolder RunFolder::create(const fs::path& path) {
   const RunFolder folder{path};
-  if (fs::exists(folder.config()) || fs::exists(folder.state()) || fs::exists(folder.metrics()))
+  const bool begun =
+      fs::exists(folder.config()) || fs::exists(folder.metrics()) || folder.has_checkpoint();
+  if (begun && !folder.never_saved())
     throw Error({.doing = "starting a run in",
                  .object = path.string(),
                  .found = "an existing run",
@@ -34,6 +51,7 @@ RunFolder RunFolder::create(const fs::path& path) {
                  .object = path.string(),
                  .found = error ? error.message() : "a file",
                  .expected = "a folder"});
+  if (folder.never_saved()) fs::remove_all(folder.events(), error);
   return folder;
 }
 
@@ -62,41 +80,69 @@ bool is_fit_run(const fs::path& path) {
   return json.is_object() && json.contains("vectors");
 }
 
-MetricsFile::MetricsFile(const fs::path& path, int64_t lines) : path_(path) {
-  std::string kept;
-  if (lines > 0) {
-    std::istringstream old(read_text(path, "reading metrics"));
-    std::string line;
-    while (lines_ < lines && std::getline(old, line)) {
-      kept += line + "\n";
-      ++lines_;
-    }
-    if (lines_ < lines)
-      throw Error({.doing = "resuming with metrics",
-                   .object = path.string(),
-                   .found = fmt::format("{} lines", lines_),
-                   .expected = fmt::format("at least the {} of the checkpoint", lines)});
+namespace {
+
+/// The first `lines` lines of metrics; nothing where there are fewer. One without an end is none.
+std::optional<std::string> first_lines(const fs::path& path, int64_t lines) {
+  std::string text = lines > 0 ? read_text(path, "reading metrics") : "";
+  size_t end = 0;
+  for (int64_t line = 0; line < lines; ++line) {
+    const size_t newline = text.find('\n', end);
+    if (newline == std::string::npos) return {};
+    end = newline + 1;
   }
-  write_text(path, kept, "writing metrics");
-  stream_.open(path, std::ios::app);
+  text.resize(end);
+  return text;
+}
+
+[[noreturn]] void fail_metrics(const fs::path& path, const std::string& found, int64_t lines) {
+  Attempt{"resuming with metrics", path.string()}.fail(
+      found, fmt::format("the {} lines of the checkpoint", lines), "was the file changed or cut?");
+}
+
+}  // namespace
+
+void require_metrics(const fs::path& path, const MetricsMark& mark) {
+  const auto kept = first_lines(path, mark.lines);
+  if (!kept) fail_metrics(path, "fewer lines", mark.lines);
+  if (!mark.checksum.empty() && checksum_of(kept->data(), kept->size()) != mark.checksum)
+    fail_metrics(path, "other lines", mark.lines);
+}
+
+MetricsFile::MetricsFile(const fs::path& path, int64_t lines) : path_(path), lines_(lines) {
+  const auto kept = first_lines(path, lines);
+  if (!kept) fail_metrics(path, "fewer lines", lines);
+  checksum_.add(kept->data(), kept->size());
+  write_text(path, *kept, "writing metrics");
+  descriptor_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) fail("open");
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void MetricsFile::fail(const char* call) const {
+  const int error = errno;
+  Attempt{"writing metrics", path_.string()}.fail(
+      fmt::format("{} failed: {}", call, std::strerror(error)), "a file that can be written",
+      error == ENOSPC || error == EDQUOT || error == EFBIG ? "is the disk full?" : "");
 }
 
 void MetricsFile::write(const Json& record) {
-  stream_ << record.dump() << '\n' << std::flush;
-  if (!stream_)
-    throw Error({.doing = "writing metrics",
-                 .object = path_.string(),
-                 .found = "a failed write",
-                 .expected = "space on the disk",
-                 .cause = "is the disk full?"});
+  const std::string line = record.dump() + "\n";
+  for (size_t done = 0; done < line.size();) {
+    const ssize_t count = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write");
+    done += static_cast<size_t>(count);
+  }
+  checksum_.add(line.data(), line.size());
   ++lines_;
 }
 
 void MetricsFile::sync() {
-  const int descriptor = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the file was removed; the checkpoint itself is still good
-  fsync(descriptor);
-  close(descriptor);
+  if (fsync(descriptor_) != 0) fail("fsync");
 }
 
 }  // namespace facet

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "facet/core/error.h"
+#include "facet/core/memory.h"
+#include "facet/cuda/cuda_graph.h"
 #include "facet/data/pack.h"
 #include "facet/model/likelihood.h"
 #include "facet/nets/convolutional.h"
@@ -45,7 +50,8 @@ NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
   }
   cost.widest = static_cast<double>(widest_activations(layers, shape.channels * values));
   const ConvolutionLayer& last = layers.back();
-  const auto features = static_cast<double>(last.channels_out * last.height_out * last.width_out);
+  const double features = static_cast<double>(last.channels_out) *
+                          static_cast<double>(last.height_out * last.width_out);
   cost.encoder += 2 * features * 2 * latents;
   cost.decoder += 2 * latents * features;
   cost.encoder_parameters += 2 * latents * (features + 1);
@@ -58,7 +64,8 @@ NetworkCost network_cost(const ModelOptions& model, const ImageShape& shape) {
 double prior_numbers(const ModelOptions& model) {
   double numbers = 0;
   for (const FactorOptions& factor : model.factors)
-    numbers += static_cast<double>(factor.components * (4 * factor.dimensions + 1));
+    numbers +=
+        static_cast<double>(factor.components) * (4 * static_cast<double>(factor.dimensions) + 1);
   return numbers;
 }
 
@@ -90,9 +97,11 @@ double training_memory(const Config& config, const Pack& pack, torch::Device dev
   const ImageShape shape = pack.shape();
   const NetworkCost network = network_cost(config.model, shape);
   const double parameters = network.encoder_parameters + network.decoder_parameters;
-  double latents = 0;
-  for (const FactorOptions& factor : config.model.factors)
+  double latents = 0, components = 0;
+  for (const FactorOptions& factor : config.model.factors) {
     latents += static_cast<double>(factor.dimensions);
+    components += static_cast<double>(factor.components);
+  }
   const auto encoded = static_cast<double>(
       config.train.initialise.images == 0 ? pack.count() : config.train.initialise.images);
   // Evaluations have 500 images at once, or as many as fit into half a gigabyte (model/vae.h).
@@ -106,7 +115,22 @@ double training_memory(const Config& config, const Pack& pack, torch::Device dev
   return 5 * 4 * parameters +  // with gradient, moments and a copy
          std::max(step, evaluation) +
          2 * 2 * 8 * encoded * latents +  // encodings of phase 2, and a copy
-         3 * 8 * prior_numbers(config.model) + images + libraries;
+         3 * 8 * prior_numbers(config.model) +
+         4 * 8 * static_cast<double>(config.train.batch_size) * components +  // responsibilities
+         images + libraries;
+}
+
+void require_memory(const Config& config, const Pack& pack, torch::Device device) {
+  const double images = static_cast<double>(pack.count()) * pack.images.image_bytes();
+  // Images that do not fit on a GPU are sent batch by batch.
+  const double needed = training_memory(config, pack, device) - (device.is_cpu() ? 0 : images);
+  const double there =
+      device.is_cpu() ? memory_limit() : static_cast<double>(cuda::free_memory(device));
+  if (needed > there)
+    Attempt{"training a model of this config"}.fail(
+        fmt::format("a need of about {:.3g} GB of memory on {}", needed / 1e9, device.str()),
+        fmt::format("at most the {:.3g} GB there", there / 1e9),
+        "fewer components, dimensions or channels, or train.batch_parts, need less");
 }
 
 }  // namespace facet

@@ -30,4 +30,7 @@ StepCost joint_step_cost(const ModelOptions& model, const ImageShape& shape, int
 /// fit. Images of a file stay mapped on the CPU and need no memory, unless they are binarized once.
 double training_memory(const Config& config, const Pack& pack, torch::Device device);
 
+/// Throws an Error if the device has not so much memory. Called before anything is allocated.
+void require_memory(const Config& config, const Pack& pack, torch::Device device);
+
 }  // namespace facet

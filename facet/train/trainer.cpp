@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/checksum.h"
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
@@ -37,6 +38,16 @@ std::string option_lines(const Config& config) {
   return lines;
 }
 
+TrainedOn trained_on(const Pack& pack, const Config& config) {
+  TrainedOn data{.images = fingerprint(pack)};
+  const auto& factors = config.model.factors;
+  if (std::any_of(factors.begin(), factors.end(), [](const auto& each) { return each.named(); })) {
+    const torch::Tensor labels = pack.labels.contiguous();
+    data.labels = checksum_of(labels.data_ptr(), labels.nbytes());
+  }
+  return data;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder,
@@ -50,13 +61,13 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
       options_(learner_.config().train),
       valid_(valid_images(pack, config, device)),
       properties_(pack.properties),
-      data_(fingerprint(pack)) {
+      data_(trained_on(pack, config)) {
   progress_.sums = learner_.sums();
   progress_.state = learner_.state();
   Config same_everywhere = learner_.config();
   same_everywhere.data.pack.clear();  // may have another path
   ranks_.agree("the config", option_lines(same_everywhere));
-  ranks_.agree("the data", data_);
+  ranks_.agree("the data", data_.images + data_.labels);
   if (resume) {
     restore();
   } else if (ranks_.first()) {
@@ -64,7 +75,7 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
     write_config();
   }
   if (ranks_.first()) {
-    metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics_lines);
+    metrics_ = std::make_unique<MetricsFile>(folder_.metrics(), progress_.metrics.lines);
     best_ = BestBound(folder_.metrics());
     events_ = std::make_unique<EventFile>(folder_.events());
   }
@@ -72,22 +83,49 @@ Trainer::Trainer(const Config& config, const Pack& pack, const RunFolder& folder
   if (!resume) save();  // so that a run has a state even if its first step fails
 }
 
-void Trainer::restore() {
+void Trainer::restore_from(const std::filesystem::path& path) {
   torch::NoGradGuard no_gradient;
-  Progress saved = read_checkpoint(folder_.state(), learner_.model(), learner_.adam(),
-                                   learner_.average(), progress_.state, data_);
+  Progress saved = read_checkpoint(path, learner_.model(), learner_.adam(), learner_.average(),
+                                   progress_.state, data_);
   if (saved.sums.numel() != learner_.sums().numel())
     throw Error({.doing = "reading tensor 'metrics.sums' of",
-                 .object = folder_.state().string(),
+                 .object = path.string(),
                  .found = fmt::format("{} numbers", saved.sums.numel()),
                  .expected = fmt::format("{}", learner_.sums().numel()),
                  .cause = "is the file damaged?"});
+  require_metrics(folder_.metrics(), saved.metrics);
   learner_.sums().copy_(saved.sums);
   saved.sums = learner_.sums();
   progress_ = saved;
+}
+
+void Trainer::restore_newest() {
+  try {
+    return restore_from(folder_.state());
+  } catch (const Error& newest) {
+    if (!std::filesystem::exists(folder_.previous_state())) throw;
+    try {
+      restore_from(folder_.previous_state());
+    } catch (const Error&) {
+      throw Error(newest);  // what is wrong with both, or with the data
+    }
+    if (callbacks_.notice && std::filesystem::exists(folder_.state()))
+      callbacks_.notice(fmt::format("going on from the checkpoint before the last, at {}: {}",
+                                    position_text(), newest.what()));
+  }
+}
+
+void Trainer::restore() {
+  restore_newest();
   const Config begun = read_saved_config(folder_.config());
+  const int64_t planned = progress_.joint_steps.value_or(begun.train.joint.steps);
+  const int64_t most =
+      progress_.phase == Phase::done ? planned : phase_steps(begun.train, progress_.phase);
+  if (progress_.phase != Phase::joint && progress_.step > most)
+    Attempt{"reading a checkpoint", folder_.state().string()}.fail(
+        position_text(), fmt::format("at most step {}", most), "is the file damaged?");
   ranks_.agree("the checkpoint", position_text());  // and nobody writes before all have read
-  extend(begun.train.joint.steps);
+  extend(planned);
   const bool divided_otherwise =
       options_.batch_parts != begun.train.batch_parts || options_.reduce != begun.train.reduce;
   if (divided_otherwise && ranks_.first()) write_config();
@@ -109,11 +147,11 @@ void Trainer::extend(int64_t before) {
     progress_.sums.zero_();
     if (ranks_.first()) std::filesystem::remove(folder_.evaluation());  // it has to be made again
   }
-  if (now == before) return;
   if (progress_.phase == Phase::joint && now < progress_.step)
     Attempt{"continuing the run in", folder_.path.string()}.fail(
         fmt::format("{} joint steps", progress_.step),
         fmt::format("at most train.joint.steps = {}", now));
+  if (now == before) return;
   if (ranks_.first()) write_config();
   if (callbacks_.notice)
     callbacks_.notice(fmt::format(
@@ -129,13 +167,18 @@ std::string Trainer::position_text() const {
 void Trainer::require_finite() const {
   const auto name = learner_.find_not_finite();
   if (!name) return;
-  throw Error({.doing = fmt::format("training, {}, run", position_text()),
-               .object = folder_.path.string(),
-               .found = fmt::format("NaN or infinity in {}", *name),
-               .expected = "finite numbers",
-               .cause = fmt::format(
-                   "is the learning rate too high? The last good checkpoint, at {}, is unchanged",
-                   last_checkpoint_)});
+  fail_not_finite(*name);
+}
+
+void Trainer::fail_not_finite(const std::string& name) const {
+  throw NotFinite(
+      {.doing = fmt::format("training, {}, run", position_text()),
+       .object = folder_.path.string(),
+       .found = fmt::format("NaN or infinity in {}", name),
+       .expected = "finite numbers",
+       .cause = fmt::format(
+           "is the learning rate too high? The last good checkpoint, at {}, is unchanged",
+           last_checkpoint_)});
 }
 
 void Trainer::fail_on_gpu(const c10::Error& error) const {
@@ -185,6 +228,7 @@ void Trainer::evaluate_valid(const StepReport& report) {
   swap_average();
   // Other ranks evaluate too: those who waited meanwhile could take the first for lost.
   const Evaluation evaluation = evaluate(learner_.model(), *valid_, properties_, "valid", {});
+  if (!std::isfinite(evaluation.elbo)) fail_not_finite("the bound on valid images");
   last_train_bound_ = report.elbo;
   last_valid_bound_ = evaluation.elbo;
   if (best_.add(evaluation.elbo, report.step) && options_.keep_best && ranks_.first())
@@ -211,17 +255,15 @@ void Trainer::save() {
          {prior.components.s, prior.components.a, prior.components.b, prior.counts})
       tensors.emplace_back(name, torch::log(positive));
   }
-  if (const std::string name = first_not_finite(tensors); !name.empty())
-    throw Error({.doing = "saving a checkpoint of",
-                 .object = folder_.path.string(),
-                 .found = fmt::format("NaN or infinity in {}", name),
-                 .expected = "finite numbers",
-                 .cause = "the last good checkpoint is unchanged"});
+  if (const std::string name = first_not_finite(tensors); !name.empty()) fail_not_finite(name);
+  if (ranks_.first()) {
+    metrics_->sync();
+    progress_.metrics = metrics_->mark();
+    progress_.joint_steps = options_.joint.steps;
+    write_checkpoint(folder_, model, learner_.adam(), learner_.average(), progress_, data_);
+  }
   last_checkpoint_ = position_text();
   if (!ranks_.first()) return;
-  metrics_->sync();
-  progress_.metrics_lines = metrics_->lines();
-  write_checkpoint(folder_.state(), model, learner_.adam(), learner_.average(), progress_, data_);
   swap_average();
   write_model(folder_.model(), model);
   swap_average();

@@ -24,7 +24,9 @@ namespace facet {
 
 class Trainer {
  public:
-  /// Starts a run in a new or empty folder or, with `resume`, continues the one in it.
+  /// Starts a run in a new or empty folder or, with `resume`, continues the one in it, from its
+  /// last checkpoint or, where that is damaged, from the one before. Its caller has the lock of the
+  /// folder (train/run_lock.h).
   Trainer(const Config& config, const Pack& pack, const RunFolder& folder, torch::Device device,
           bool resume, TrainingCallbacks callbacks, const StepOptions& options = {});
 
@@ -49,6 +51,10 @@ class Trainer {
 
  private:
   void restore();
+  /// From one of the two states of the run, with its metrics.
+  void restore_from(const std::filesystem::path& path);
+  /// The newest checkpoint that is whole.
+  void restore_newest();
   /// Reopens the joint phase of a finished run that is to be longer than `before`.
   void extend(int64_t before);
   void write_config() const;
@@ -59,6 +65,7 @@ class Trainer {
   bool due(int64_t every) const;
   bool out_of_patience() const;
   void require_finite() const;
+  [[noreturn]] void fail_not_finite(const std::string& name) const;
   [[noreturn]] void fail_on_gpu(const c10::Error& error) const;
   std::string position_text() const;
   void log(const StepReport& report);
@@ -75,7 +82,7 @@ class Trainer {
   const TrainOptions& options_;  ///< the learner's
   std::optional<ImageSet> valid_;
   std::vector<Property> properties_;
-  std::string data_;  ///< the fingerprint of the pack
+  TrainedOn data_;
   Progress progress_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventFile> events_;

@@ -34,6 +34,7 @@ TEST_F(BadInput, DamagedConfigs) {
 }
 
 TEST_F(BadInput, DamagedStates) {
+  fs::remove(folder_ / "run/state-previous.safetensors");  // which would do instead
   const std::string good = bytes("run/state.safetensors");
   const std::vector<std::string> resume = {"train", "--out", "run", "--resume"};
   cut("run/state.safetensors");
@@ -50,6 +51,7 @@ TEST_F(BadInput, DamagedStates) {
 }
 
 TEST_F(BadInput, AStateWhoseProgressCannotBe) {
+  fs::remove(folder_ / "run/state-previous.safetensors");
   const TensorFile file = read_safetensors(folder_ / "run/state.safetensors", "test");
   for (const auto& progress : {std::vector<int64_t>{7, 0, 0, 0}, std::vector<int64_t>{0, -1, 0, 0},
                                std::vector<int64_t>{2, 10, -5, 30}}) {

@@ -49,6 +49,18 @@ TEST_F(Check, AFlippedBitIsOneLineAndTheOtherFilesAreStillChecked) {
   EXPECT_EQ(info.status, 2) << "small tensors are checked whenever a file is opened";
 }
 
+TEST_F(Check, MetricsAreComparedWithTheState) {
+  write_text(folder_ / "config.json", quick_config(), "test");
+  ASSERT_EQ(facet({"train", "config.json", "--out", "run"}).status, 0);
+  const ProgramResult good = facet({"check", "run"});
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_TRUE(contains(good.out, "run/metrics.jsonl: ")) << good.out;
+  flip("run/metrics.jsonl", 10);
+  const ProgramResult changed = facet({"check", "run"});
+  EXPECT_EQ(changed.status, 2);
+  EXPECT_TRUE(contains(changed.err, "run/metrics.jsonl': found other lines")) << changed.err;
+}
+
 TEST_F(Check, FilesOfOtherProgramsHaveNothingToCompare) {
   std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   header.resize(64, ' ');

@@ -119,6 +119,16 @@ TEST_F(ClaimTest, OfAProcessThatIsGoneIsTakenOverAtOnce) {
   EXPECT_FALSE(Claim::take(run_));
 }
 
+TEST_F(ClaimTest, OfAProcessThatHasEndedAndThatNobodyHasWaitedForIsTakenOver) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  write_claim(1, {{"process", child}});
+  EXPECT_TRUE(Claim::take(run_));
+  waitpid(child, nullptr, 0);
+}
+
 TEST_F(ClaimTest, OfAnotherMachineIsTakenOverWhenItWasNotRenewed) {
   for (const Json& other : {Json{{"process_space", "another boot"}, {"host", "node7"}},
                             Json{{"process_space", ""}, {"host", "node7"}}}) {

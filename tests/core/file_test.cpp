@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <gtest/gtest.h>
@@ -121,6 +123,37 @@ TEST_F(AtomicFileTest, AFullDiskIsAnErrorThatKeepsTheOldFile) {
   EXPECT_NE(found.find("disk full"), std::string::npos) << found;
   EXPECT_EQ(read_text(path_, "reading"), "old");
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"values.txt"});
+}
+
+TEST_F(AtomicFileTest, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+  const fs::path path = folder_ / "file";
+  const pid_t child = fork();
+  if (child == 0) {
+    AtomicFile unfinished(path, "test");
+    kill(getpid(), SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  write_text(folder_ / "notes.12-abc.tmp", "", "test");
+  AtomicFile own(path, "test");
+  ASSERT_EQ(names_in(folder_.path()).size(), 3u);
+  remove_left_overs(folder_.path(), LeftOvers::of_the_dead);
+  EXPECT_EQ(names_in(folder_.path()).size(), 2u) << "our own, and one that is not of an AtomicFile";
+  write_text(folder_ / "other.12-0123abcd.facet.tmp", "", "test");  // of another machine
+  remove_left_overs(folder_.path(), LeftOvers::of_the_dead);
+  EXPECT_EQ(names_in(folder_.path()).size(), 3u);
+  remove_left_overs(folder_.path(), LeftOvers::of_all);
+  EXPECT_EQ(names_in(folder_.path()).size(), 2u);
+}
+
+TEST_F(AtomicFileTest, TheFileBeforeCanBeKept) {
+  const fs::path path = folder_ / "file", older = folder_ / "older";
+  for (const char* text : {"one", "two", "three"}) {
+    AtomicFile file(path, "test");
+    file.write(text);
+    file.commit_keeping(older);
+  }
+  EXPECT_EQ(read_text(path, "test"), "three");
+  EXPECT_EQ(read_text(older, "test"), "two");
 }
 
 TEST_F(AtomicFileTest, AMissingFolderIsAnErrorThatAsksForIt) {

@@ -234,7 +234,7 @@ TEST_F(TrainerTest, LinesLoggedAfterTheLastCheckpointAreWrittenAgain) {
 TEST_F(TrainerTest, MetricsShorterThanTheCheckpointAreAnError) {
   const Config config = tiny_config(40, 5, 10);
   const RunFolder run = folder("run");
-  train(config, run, false, stop_after(20));
+  train(config, run, false, stop_after(35));  // a checkpoint at 30 and one at 35
   write_text(run.metrics(), "", "test");
   EXPECT_THROW(train(config, run, true), Error);
 }
@@ -275,6 +275,7 @@ TEST_F(TrainerTest, AStateWithANanIsNotResumed) {
   const Config config = tiny_config(40, 5, 10);
   const RunFolder run = folder("run");
   train(config, run, false, stop_after(15));
+  fs::remove(run.previous_state());
   TensorFile state = read_safetensors(run.state(), "test");
   torch::Tensor& weight = state.tensors.at("network.encoder.head.bias");
   weight = weight.clone();
