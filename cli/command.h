@@ -10,6 +10,7 @@ namespace facet {
 struct Evaluation;
 struct ClassifierReport;
 struct Fidelity;
+struct SurveyScore;
 
 /// Each adds one command to the program; what it was given to run does the work.
 void add_bench_command(const Command& program);
@@ -36,6 +37,7 @@ void add_report_command(const Command& program);
 void add_sample_command(const Command& program);
 void add_search_command(const Command& program);
 void add_serve_command(const Command& program);
+void add_survey_command(const Command& program);
 void add_sweep_command(const Command& program);
 void add_train_command(const Command& program);
 
@@ -45,5 +47,6 @@ void print_evaluation(const Evaluation& evaluation);
 void print_vector_evaluation(const Evaluation& evaluation);
 void print_classifier_report(const ClassifierReport& report);
 void print_fidelity(const Fidelity& fidelity);
+void print_survey_score(const SurveyScore& score);
 
 }  // namespace facet

@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   facet::add_check_command(commands.under("Training"));
   facet::add_report_command(commands.under("Training"));
   facet::add_serve_command(commands.under("Training"));
+  facet::add_survey_command(commands.under("Training"));
   facet::add_sample_command(commands.under("Pictures"));
   facet::add_grid_command(commands.under("Pictures"));
   facet::add_clusters_command(commands.under("Pictures"));

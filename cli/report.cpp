@@ -16,7 +16,7 @@ namespace facet {
 namespace {
 
 struct ReportArguments {
-  std::string run, output, device = "auto";
+  std::string run, output, survey, device = "auto";
   bool judge = false;
   RefineChoice refine;
 };
@@ -24,10 +24,12 @@ struct ReportArguments {
 void write_report(const ReportArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const bool fitted = is_fit_run(arguments.run);
-  if (fitted && (arguments.judge || arguments.refine.refined))
+  if (fitted && (arguments.judge || arguments.refine.refined || !arguments.survey.empty()))
     throw Error({.doing = "writing a report of",
                  .object = arguments.run,
-                 .found = arguments.judge ? "the option --judge" : "the option --refined",
+                 .found = arguments.judge            ? "the option --judge"
+                          : arguments.refine.refined ? "the option --refined"
+                                                     : "the option --survey",
                  .expected = "a model that makes images; a mixture of vectors has no decoder"});
   std::optional<LoadedRun> run;
   if (!fitted) run = load_run(arguments.run, arguments.device);
@@ -40,9 +42,9 @@ void write_report(const ReportArguments& arguments) {
     fmt::print("{}\n", sentence);
     std::fflush(stdout);
   };
-  const std::string page =
-      fitted ? fit_report(arguments.run, {arguments.run, notice})
-             : run_report(*run, {arguments.judge, arguments.refine, arguments.run, notice});
+  const std::string page = fitted ? fit_report(arguments.run, {arguments.run, notice})
+                                  : run_report(*run, {arguments.judge, arguments.refine,
+                                                      arguments.survey, arguments.run, notice});
   write_text(output, page, doing);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fmt::print("{:.1f} MB in {:.0f} s\nreport    {}\n", static_cast<double>(page.size()) / 1e6,
@@ -59,6 +61,8 @@ void add_report_command(const Command& program) {
   command.option("--out", arguments->output, "The file to write; else report.html in the run");
   command.flag("--judge", arguments->judge,
                "Also train a classifier on the labels and ask it about samples");
+  command.option("--survey", arguments->survey,
+                 "Show what people answered in this survey; else in the folder survey of the run");
   add_refine_options(command, arguments->refine);
   command.device_option(arguments->device);
   command.run([arguments] { write_report(*arguments); });

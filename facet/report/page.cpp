@@ -79,6 +79,7 @@ void Page::body() {
     curves();
     write_pictures(html_, report_);
     write_measures(html_, report_);
+    write_survey(html_, report_);
     configuration();
   }
   const auto footer = html_.open("footer");
@@ -136,10 +137,11 @@ void Page::facts() {
 
 void Page::navigation() {
   const auto scope = html_.open("nav", {{"aria-label", "Sections"}});
-  for (const auto& [place, name] :
-       {std::pair{"#curves", "Curves"}, std::pair{"#pictures", "Pictures"},
-        std::pair{"#measures", "Measures"}, std::pair{"#config", "Config"}})
-    html_.element("a", name, {{"href", place}});
+  std::vector<std::pair<std::string, std::string>> places = {
+      {"#curves", "Curves"}, {"#pictures", "Pictures"}, {"#measures", "Measures"}};
+  if (report_.survey) places.emplace_back("#survey", "People");
+  places.emplace_back("#config", "Config");
+  for (const auto& [place, name] : places) html_.element("a", name, {{"href", place}});
 }
 
 void Page::curves() {

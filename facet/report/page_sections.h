@@ -19,4 +19,7 @@ void write_pictures(Html& html, const RunReport& report);
 /// The section of all measures.
 void write_measures(Html& html, const RunReport& report);
 
+/// The section of what people see in samples; nothing without a survey.
+void write_survey(Html& html, const RunReport& report);
+
 }  // namespace facet

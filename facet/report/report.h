@@ -17,6 +17,7 @@
 #include "facet/report/curves.h"
 #include "facet/report/dendrogram.h"
 #include "facet/report/figures.h"
+#include "facet/report/survey_score.h"
 #include "facet/train/config.h"
 #include "facet/train/event_file.h"
 #include "facet/train/run_folder.h"
@@ -60,7 +61,8 @@ struct RunReport {
   std::string no_mixtures;
   std::optional<Evaluation> evaluation;
   std::optional<ClassifierReport> classifier;
-  std::string no_classifier;  ///< why there is none although it was requested
+  std::string no_classifier;          ///< why there is none although it was requested
+  std::optional<SurveyScore> survey;  ///< what people see, if they were asked
   /// The share of training images with a known label of the property, for the named factors'.
   std::map<std::string, double> label_shares;
 

@@ -47,6 +47,10 @@ class Explorer : public RequestHandler {
   static const Route* route(std::string_view path);
 
   std::string_view method_at(std::string_view path) const override;
+  /// All but the page of surveys, which has a server of its own (serve/survey_server.h).
+  std::string page_file(std::string_view path) const override {
+    return path.starts_with("/survey/") ? "" : std::string(path);
+  }
   void check_body(std::string_view path, const std::string& content_type,
                   size_t bytes) const override;
   /// The answer to a request, also where it is an error; throws nothing.

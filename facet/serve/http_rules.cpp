@@ -108,7 +108,7 @@ CheckedRequest RequestRules::check(const RequestHead& head) const {
 
 std::optional<ApiResponse> RequestRules::page_answer(const ApiRequest& request) const {
   if (!handler_.method_at(request.path).empty()) return std::nullopt;
-  const PageFile* file = find_page_file(request.path);
+  const PageFile* file = find_page_file(handler_.page_file(request.path));
   if (file == nullptr) return std::nullopt;
   return page_response(*file, request.if_none_match);
 }
@@ -121,7 +121,7 @@ bool RequestRules::is_our_host(const std::string& host) const {
 std::string_view RequestRules::method_at(std::string_view path) const {
   const std::string_view method = handler_.method_at(path);
   if (!method.empty()) return method;
-  return find_page_file(path) == nullptr ? "" : "GET";
+  return find_page_file(handler_.page_file(path)) == nullptr ? "" : "GET";
 }
 
 /// An ApiError for the first rule that a request breaks.

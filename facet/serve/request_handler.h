@@ -18,6 +18,9 @@ class RequestHandler {
   /// The method that an address takes, "GET" or "POST"; empty where there is nothing.
   virtual std::string_view method_at(std::string_view path) const = 0;
 
+  /// The built-in file (export/page_files.h) that an address shows; most show that of their name.
+  virtual std::string page_file(std::string_view path) const { return std::string(path); }
+
   /// An ApiError where the address, which takes POST, refuses a body of this type and size. Asked
   /// before the body is read.
   virtual void check_body(std::string_view path, const std::string& content_type,

@@ -28,6 +28,8 @@ struct RunFolder {
   /// What `facet eval --fidelity` adds to a run.
   std::filesystem::path features() const { return path / "features.safetensors"; }
   std::filesystem::path fidelity() const { return path / "fidelity.json"; }
+  /// Where `facet report` looks for a survey of people.
+  std::filesystem::path survey() const { return path / "survey"; }
   /// What `facet refine` adds to a run.
   std::filesystem::path refiner() const { return path / "refiner.safetensors"; }
   std::filesystem::path refiner_state() const { return path / "refiner-state.safetensors"; }
