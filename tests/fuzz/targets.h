@@ -10,6 +10,8 @@ namespace facet {
 std::vector<FuzzTarget> file_targets();
 /// Safetensors files and what is kept in them: packs, models, refiners, mixtures, indexes.
 std::vector<FuzzTarget> tensor_targets();
+/// Surveys, their keys and what raters answered.
+std::vector<FuzzTarget> survey_targets();
 /// HTTP, and the requests of the explorer's API.
 std::vector<FuzzTarget> request_targets();
 
