@@ -18,6 +18,7 @@
 #include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/core/process.h"
+#include "facet/core/temporary_path.h"
 
 namespace facet {
 
@@ -101,16 +102,33 @@ std::optional<ClaimFile> read_claim(const fs::path& path) {
   return file;
 }
 
-/// False if another has made it first.
-bool make_claim(const fs::path& path, const std::string& text) {
+/// Makes a new file with this text; the error otherwise, EEXIST if there is one.
+int make_file(const fs::path& path, const std::string& text) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor < 0 && errno == EEXIST) return false;
-  if (descriptor < 0) fail_claim(path, std::strerror(errno));
-  const bool written = write(descriptor, text.data(), text.size()) == ssize_t(text.size());
-  const int error = errno;
-  if (close(descriptor) == 0 && written) return true;
-  unlink(path.c_str());
-  fail_claim(path, written ? "a failed write" : std::strerror(error));
+  if (descriptor < 0) return errno;
+  errno = EIO;  // of a write that wrote less
+  int error = write(descriptor, text.data(), text.size()) == ssize_t(text.size()) ? 0 : errno;
+  if (close(descriptor) != 0 && error == 0) error = errno;
+  if (error != 0) unlink(path.c_str());
+  return error;
+}
+
+/// False if another has made it first. The file appears with its text: one that was killed in
+/// between would else leave a claim of nobody, which others would have to wait for.
+bool make_claim(const fs::path& path, const std::string& text) {
+  static std::atomic<int64_t> number{0};  // threads may want the same claim
+  fs::path own = path;
+  own += fmt::format(".{}", ++number);
+  const fs::path written = temporary_path(own);
+  unlink(written.c_str());  // of a process with our number, long ago
+  if (const int error = make_file(written, text); error != 0)
+    fail_claim(path, std::strerror(error));
+  int error = link(written.c_str(), path.c_str()) == 0 ? 0 : errno;
+  unlink(written.c_str());
+  // Some file systems have no links.
+  if (error == EPERM || error == ENOTSUP || error == ENOSYS) error = make_file(path, text);
+  if (error != 0 && error != EEXIST) fail_claim(path, std::strerror(error));
+  return error == 0;
 }
 
 /// The time by the clock that claims are renewed by: the file server's. Clocks of machines differ.

@@ -23,6 +23,7 @@
 #include "facet/core/cut_files.h"
 #include "facet/core/error.h"
 #include "facet/core/process.h"
+#include "facet/core/temporary_path.h"
 
 namespace facet {
 
@@ -73,6 +74,12 @@ bool is_left_over(const fs::directory_entry& entry, LeftOvers which) {
 
 }  // namespace
 
+fs::path temporary_path(const fs::path& path) {
+  fs::path temporary = path;
+  temporary += fmt::format(".{}-{}{}", getpid(), space_letters(), kTemporary);
+  return temporary;
+}
+
 void remove_left_overs(const fs::path& folder, LeftOvers which) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -82,8 +89,7 @@ void remove_left_overs(const fs::path& folder, LeftOvers which) {
 
 AtomicFile::AtomicFile(fs::path path, std::string doing)
     : path_(std::move(path)), doing_(std::move(doing)) {
-  temporary_ = path_;
-  temporary_ += fmt::format(".{}-{}{}", getpid(), space_letters(), kTemporary);
+  temporary_ = temporary_path(path_);
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("open");
   pending_ = true;

@@ -54,6 +54,7 @@ RunLock::RunLock(const fs::path& run, const std::string& doing) : run_(run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   remove_left_overs(run, LeftOvers::of_all);
+  remove_left_overs(thing.parent_path(), LeftOvers::of_the_dead);  // of claims
 }
 
 void RunLock::require() const {

@@ -91,6 +91,7 @@ const Pack& SharedPacks::of(const Config& config) const { return *packs_.at(data
 void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptions& options,
                const SweepCallbacks& callbacks, std::vector<RunOutcome>& outcomes) {
   fs::create_directories(options.folder);
+  remove_left_overs(options.folder, LeftOvers::of_the_dead);  // others may be at work
   RunQueue queue(plan, options, callbacks, outcomes);
   std::exception_ptr failure;  // outside the runs' training, such as a full disk
   std::mutex failing;

@@ -170,6 +170,23 @@ TEST_F(LockedRun, AModelThatClaimsToBeLargerThanItIsIsRefused) {
   EXPECT_TRUE(contains(result.err, "metadata")) << result.err;
 }
 
+TEST_F(LockedRun, ABoundThatIsNotANumberIsPrintedAndAnError) {
+  write_text(folder_ / "config.json", quick_config(), "test");
+  ASSERT_EQ(facet({"train", "config.json", "--out", "run"}).status, 0);
+  TensorFile file = read_safetensors(folder_ / "run/model.safetensors", "test");
+  torch::Tensor& bias = file.tensors.at("encoder.head.bias");
+  bias = torch::full_like(bias, 3e38);  // finite, but nothing that is computed from it is
+  write_safetensors(folder_ / "run/model.safetensors", file, "test");
+  for (const char* json : {"", "--json"}) {
+    std::vector<std::string> arguments = {"eval", "run"};
+    if (*json != '\0') arguments.emplace_back(json);
+    const ProgramResult result = facet(arguments);
+    EXPECT_EQ(result.status, 1) << result.out << result.err;
+    EXPECT_TRUE(contains(result.err, "not a finite number")) << result.err;
+    EXPECT_FALSE(result.out.empty());
+  }
+}
+
 TEST_F(LockedRun, APackThatIsCutWhileItIsReadGivesOneLine) {
   ASSERT_EQ(
       facet({"import", "portraits", "--count", "6000", "--size", "16", "--out", "pack"}).status, 0);
