@@ -15,6 +15,7 @@
 #include "facet/model/editing.h"
 #include "facet/model/generate.h"
 #include "facet/model/objective.h"
+#include "facet/model/refiner.h"
 #include "facet/prior/sampling.h"
 #include "facet/report/input_images.h"
 #include "facet/report/run_evaluation.h"
@@ -90,6 +91,24 @@ class Model {
     return to_array(pixels);
   }
 
+  /// Latent vectors that were sampled with `seed`, as pictures that the run's refiner makes sharp:
+  /// those of `facet sample --refined`.
+  py::array refine(const py::object& latents, uint64_t seed, int64_t steps) {
+    const torch::Tensor z = to_tensor(latents, "latent vectors");
+    require_latents(z);
+    if (steps < 1 || steps > kMostRefineSteps)
+      throw Error({.doing = "refining pictures",
+                   .found = fmt::format("{} steps", steps),
+                   .expected = fmt::format("1 to {}", kMostRefineSteps)});
+    torch::Tensor pixels;
+    turns_.take([&] {
+      if (!refiner_) refiner_ = load_refinement(run_, {true, steps}).refiner;
+      pixels = decode_pictures(*run_.model, z.to(run_.model->device()), {refiner_, steps},
+                               PictureNoise::each(Key(seed).fold("samples"), z.size(0)));
+    });
+    return to_array(pixels);
+  }
+
   py::tuple sample(int64_t count, const std::vector<std::string>& settings, uint64_t seed) {
     const std::vector<int64_t> fixed = parse_fixed(run_.model->prior, settings);
     LatentSample draw;
@@ -149,6 +168,7 @@ class Model {
   }
 
   LoadedRun run_;
+  std::shared_ptr<const Refiner> refiner_;  ///< read when first asked for
   Turns turns_;
 };
 
@@ -168,6 +188,7 @@ void bind_model(py::module_& module) {
       .def_property_readonly("factors", &Model::factors)
       .def("encode", &Model::encode, arg("pixels"))
       .def("decode", &Model::decode, arg("z"), arg("seed"))
+      .def("refine", &Model::refine, arg("z"), arg("seed"), arg("steps"))
       .def("sample", &Model::sample, arg("count"), arg("settings"), arg("seed"))
       .def("edit", &Model::edit, arg("pixels"), arg("settings"), arg("keep_offset"))
       .def("score", &Model::score, arg("pixels"), arg("seed"))

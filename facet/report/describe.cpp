@@ -10,6 +10,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/pack_shards.h"
 #include "facet/model/model_file.h"
+#include "facet/model/refiner.h"
 #include "facet/report/run_fitting.h"
 #include "facet/train/loaded_run.h"
 #include "facet/train/phase.h"
@@ -64,12 +65,25 @@ std::string pack_text(const std::string& path) {
   return text;
 }
 
+/// What `facet refine` has added to a run; empty where it has not.
+std::string refiner_text(const LoadedRun& run) {
+  if (!std::filesystem::exists(run.folder.refiner())) return "";
+  try {
+    const auto refiner = read_refiner(run.folder.refiner(), *run.model);
+    return fmt::format("  a refiner with {} parameters: --refined makes pictures sharp\n",
+                       refiner->parameter_count());
+  } catch (const Error& error) {  // the run itself can be used all the same
+    return fmt::format("  a refiner that cannot be used: {}\n", error.what());
+  }
+}
+
 std::string run_text(const std::string& path) {
   std::string text;
   const LoadedRun run = load_run(path, "cpu");
   text += fmt::format("a run, seed {}, data {}\n", run.config.seed,
                       run.config.data.pack.empty() ? "built-in portraits" : run.config.data.pack);
   text += model_text(*run.model);
+  text += refiner_text(run);
   if (!std::filesystem::exists(run.folder.newest_state())) {
     text += fmt::format("  a model to use: without a training state, there is nothing to resume\n");
     return text;
@@ -106,6 +120,7 @@ std::string describe(const std::string& path) {
   };
   if (is("facet-model")) return "a model\n" + model_text(*read_model(path));
   if (is("facet-mixture")) return describe_fit_run(path);
+  if (is("facet-refiner")) return "the refiner of a run; 'facet info' of its folder says more\n";
   if (is("facet-state"))
     return "the training state of a run; 'facet info' of its folder says more\n";
   return pack_text(path);

@@ -106,29 +106,35 @@ ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& reques
   const Query query(request, {"scale", "seed"});
   const int64_t scale = query.integer("scale", 1, 1, kLargestPictureScale);
   const int64_t seed = query.integer("seed", 1, 0, kLargestSeed);
-  check_pixels(model->shape(), 4, scale, "scale");
+  check_pixels(model->shape(), model->refinement ? 5 : 4, scale, "scale");
   const Upload upload = read_upload(context, model->shape(), request.body);
-  torch::Tensor mean, stddev, sample;
+  torch::Tensor mean, stddev, sample, refined;
   context.thread.run([&] {
     const Vae& networks = *model->networks;
     const torch::Tensor z = encode_pixels(networks, upload.pixels).mean;
     mean = decode_means(networks, z);
     stddev = decode_stddevs(networks, z);
-    sample = decode_samples(networks, z, Key(static_cast<uint64_t>(seed)).fold("reconstruct"));
+    const Key key = Key(static_cast<uint64_t>(seed)).fold("reconstruct");
+    sample = decode_samples(networks, z, key);
+    if (model->refinement)
+      refined = decode_pictures_of(networks, upload.pixels, z, model->refinement,
+                                   PictureNoise::each(key, 1));
   });
   const auto smallest = stddev.min().item<double>(), largest = stddev.max().item<double>();
   const torch::Tensor shades = ((stddev - smallest) * (255 / std::max(largest - smallest, 1e-12)))
                                    .round()
                                    .clamp(0, 255)
                                    .to(kUInt8);
-  return json_response({{"version", model->version},
-                        {"notice", upload.notice},
-                        {"input", base64(draw_one(upload.pixels, 0, scale))},
-                        {"mean", base64(draw_one(mean, 0, scale))},
-                        {"stddev", base64(draw_one(shades, 0, scale))},
-                        {"sample", base64(draw_one(sample, 0, scale))},
-                        {"smallest_stddev", smallest},
-                        {"largest_stddev", largest}});
+  Json answer = {{"version", model->version},
+                 {"notice", upload.notice},
+                 {"input", base64(draw_one(upload.pixels, 0, scale))},
+                 {"mean", base64(draw_one(mean, 0, scale))},
+                 {"stddev", base64(draw_one(shades, 0, scale))},
+                 {"sample", base64(draw_one(sample, 0, scale))},
+                 {"smallest_stddev", smallest},
+                 {"largest_stddev", largest}};
+  if (model->refinement) answer["refined"] = base64(draw_one(refined, 0, scale));
+  return json_response(answer);
 }
 
 ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request) {

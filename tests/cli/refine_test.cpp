@@ -56,6 +56,13 @@ class Refined : public testing::Test {
   static inline ProgramResult refining_;
 };
 
+TEST_F(Refined, InfoNamesTheRefiner) {
+  EXPECT_TRUE(contains(facet({"info", "run"}).out, "a refiner with "))
+      << facet({"info", "run"}).out;
+  EXPECT_FALSE(contains(facet({"info", "plain"}).out, "refiner"));
+  EXPECT_TRUE(contains(facet({"info", "run/refiner.safetensors"}).out, "the refiner of a run"));
+}
+
 TEST_F(Refined, RefineLeavesItsFilesInTheRun) {
   EXPECT_EQ(refining_.status, 0) << refining_.err;
   EXPECT_TRUE(contains(refining_.out, "refine 3/3")) << refining_.out;

@@ -43,6 +43,7 @@ TEST(ExportedPage, EveryFileThatAModuleNamesIsThere) {
   for (const std::string& name : names) EXPECT_TRUE(files.contains(name)) << name;
   EXPECT_EQ(files.at("ort.js"), "script\n") << "without the map for debuggers";
   EXPECT_EQ(files.at("ort-LICENSE.txt"), "licence");
+  for (const auto& [name, bytes] : files) EXPECT_FALSE(name.starts_with("survey")) << name;
   const TemporaryFolder place;
   write_text(place / "ort.bin", files.at("ort.bin"), "test");
   EXPECT_EQ(read_maybe_gzip(place / "ort.bin", "test"), "binary");

@@ -181,6 +181,27 @@ class Training(unittest.TestCase):
         self.assertEqual(evaluation["count"], 12)
         self.assertEqual(set(model.predict(self.images)["side"]) - {"left", "right"}, set())
 
+    def test_refined_samples_are_those_of_the_program(self):
+        run = self.folder / "run"
+        model = facet.train(self.config, run, device="cpu")
+        with self.assertRaisesRegex(facet.Error, "no refiner in the run"):
+            model.sample(2, refined=True)
+        network = ["--set", "network.preset=custom", "--set", "network.width=16", "--set", "network.multipliers=[1,2]",
+                   "--set", "network.blocks=1"]
+        subprocess.run([PROGRAM, "refine", run, "--steps", "2", "--batch-size", "4", *network], check=True, capture_output=True)
+        model = facet.load(run, device="cpu")
+        images = model.sample(4, refined=True, refine_steps=2, seed=5, side="left")
+        self.assertFalse(np.array_equal(images, model.sample(4, seed=5, side="left")))
+        with self.assertRaisesRegex(facet.Error, "found 0 steps"):
+            model.sample(1, refined=True, refine_steps=0)
+        file = self.folder / "samples.png"
+        subprocess.run([PROGRAM, "sample", run, "--count", "4", "--seed", "5", "--bare", "--scale", "1", "--fix", "side=left",
+                        "--refined", "--refine-steps", "2", "--out", file, "--device", "cpu"], check=True, capture_output=True)
+        from PIL import Image
+        sheet = np.asarray(Image.open(file).convert("RGB"))
+        rows = [np.concatenate(images[i:i + sheet.shape[1] // 16], axis=1) for i in range(0, 4, sheet.shape[1] // 16)]
+        np.testing.assert_array_equal(np.concatenate(rows), sheet)
+
     def test_an_exception_in_progress_ends_the_run_and_it_goes_on(self):
         def fail(record):
             if record.get("phase") == "joint":
