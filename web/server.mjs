@@ -2,11 +2,18 @@
 
 const BASE = "api/v1/";
 const ATTEMPTS = 4;
+/** Milliseconds after which a request has failed; the server needs no longer for any. */
+const LONGEST_REQUEST = 20000;
 
 class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
+  }
+
+  /** Whether there was no answer at all. The page tries again by itself, so this is no error to report. */
+  get isConnection() {
+    return this.status === 0;
   }
 }
 
@@ -33,10 +40,13 @@ async function errorOf(response) {
 async function ask(path, options = {}) {
   for (let attempt = 1; ; ++attempt) {
     let response;
+    const limit = AbortSignal.timeout(LONGEST_REQUEST);
     try {
-      response = await fetch(BASE + path, options);
+      const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+      response = await fetch(BASE + path, { ...options, signal });
     } catch (error) {
-      if (error.name === "AbortError") throw error;
+      if (options.signal?.aborted) throw options.signal.reason;
+      dispatchEvent(new Event("facet-lost"));
       throw new ApiError(0, "The server cannot be reached. Is `facet serve` still running?");
     }
     if (response.ok) return response;
@@ -54,9 +64,12 @@ export async function getModel(signal) {
   return (await ask("model", { signal })).json();
 }
 
-/** @returns {Promise<{version: string, images: object[]}>} */
-export async function generate(states, scale, signal) {
-  return (await ask("generate", json({ states, scale }, signal))).json();
+/**
+ * @param {number} commandScale the magnification that the commands name
+ * @returns {Promise<{version: string, images: object[]}>}
+ */
+export async function generate(states, scale, signal, commandScale = scale) {
+  return (await ask("generate", json({ states, scale, command_scale: commandScale }, signal))).json();
 }
 
 export async function decode(vectors, scale, signal) {

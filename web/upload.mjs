@@ -70,7 +70,7 @@ export class UploadView {
   #encode(file, again = false) {
     this.uploads.request(async (signal) => {
       if (!again) announce("Encoding the image …");
-      const encoded = await encode(await this.#sendable(file), this.scale, signal);
+      const encoded = await encode(await this.#sendable(file), 1, signal);
       this.file = file;
       this.encoded = encoded;
       this.original = null;
@@ -114,10 +114,23 @@ export class UploadView {
     this.store.set({ ...state, upload: { ...state.upload, ...changes } });
   }
 
-  #download() {
-    if (!this.edited) return;
-    const words = [...this.store.state.upload.changes].map(([name, component]) => `${name}-${component}`);
-    download(this.edited.png, fileName(words.length > 0 ? words : ["reconstruction"]));
+  async #download() {
+    const { upload } = this.store.state;
+    if (!this.edited || !upload) return;
+    const words = [...upload.changes].map(([name, component]) => `${name}-${component}`);
+    try {
+      const { images } = await edit(upload.z, upload.logVariance, [this.#edit(upload)], this.scale);
+      download(images[0].png, fileName(words.length > 0 ? words : ["reconstruction"]));
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  /** The changes to an image as the API takes them. */
+  #edit(upload) {
+    const changes = Object.fromEntries([...upload.changes].map(([name, component]) =>
+      [name, componentIndex(this.model.factors.find((factor) => factor.name === name), component)]));
+    return { changes, keep_offset: upload.keepOffset };
   }
 
   update(state) {
@@ -149,10 +162,8 @@ export class UploadView {
 
   async #draw(state, signal) {
     const upload = state.upload;
-    const changes = Object.fromEntries([...upload.changes].map(([name, component]) =>
-      [name, componentIndex(this.model.factors.find((factor) => factor.name === name), component)]));
-    const wanted = [{ changes: {} }, { changes, keep_offset: upload.keepOffset }];
-    const { images } = await edit(upload.z, upload.logVariance, wanted, this.scale, signal);
+    const wanted = [{ changes: {} }, this.#edit(upload)];
+    const { images } = await edit(upload.z, upload.logVariance, wanted, 1, signal);
     const encoded = this.#encodedOf(upload);
     this.original = encoded
       ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component]))
@@ -160,9 +171,9 @@ export class UploadView {
     this.edited = images[1];
     show(byId("input-figure"), encoded !== null);
     byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;
-    if (encoded) await showPicture(byId("input"), encoded.input, this.scale, state.smooth);
-    await showPicture(byId("reconstruction"), images[0].png, this.scale, state.smooth);
-    await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);
+    if (encoded) await showPicture(byId("input"), encoded.input, state.smooth);
+    await showPicture(byId("reconstruction"), images[0].png, state.smooth);
+    await showPicture(byId("edited"), images[1].png, state.smooth);
     byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed"
       : "The image with " + [...upload.changes].map(([name, component]) => `${name} ${component}`).join(", ");
     showCommand(byId("edited-command"), images[1].command);
