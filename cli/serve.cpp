@@ -57,7 +57,10 @@ void add_serve_command(const Command& program) {
                    "A name that browsers may call this server by");
   command.option("--token", arguments->http.token,
                  "What requests must know; beyond this machine a random one, if none is given");
-  command.option("--pack", arguments->pack, "A pack to search for the nearest images");
+  command.option("--pack", arguments->pack,
+                 "A pack of images to show and search; without it, the data of the run");
+  command.flag("--write", arguments->write,
+               "Let people name factors and label images; saved in the run");
   add_refine_options(command, arguments->refine);
   command.device_option(arguments->device);
   command.run([arguments] { run_serve(*arguments); });

@@ -6,6 +6,7 @@ import { getModel, isLocal } from "./api.mjs";
 import { Atlases } from "./atlases.mjs";
 import { Connection } from "./connection.mjs";
 import { announce, byId, copy, counted, report, show } from "./dom.mjs";
+import { DataView } from "./data.mjs";
 import { Explore } from "./explore.mjs";
 import { VIEWS, fitted, fromAddress } from "./state.mjs";
 import { Store } from "./store.mjs";
@@ -21,6 +22,7 @@ const store = new Store(fromAddress(location.hash).state, update);
 
 const explore = new Explore(store);
 const upload = new UploadView(store);
+const data = new DataView(store, (file) => upload.take([file]));
 const training = new TrainingView(store);
 const connection = new Connection(byId("connection"), byId("picture-frame"));
 let summary = null;
@@ -39,6 +41,7 @@ function update() {
   byId("main").classList.toggle("without-model", !summary?.ready);
   if (view === "explore") explore.update(store.state);
   if (view === "image") upload.update(store.state);
+  if (view === "data") data.update(store.state);
   training.update(store.state);
 }
 
@@ -67,10 +70,14 @@ async function watchModel() {
     const returned = connection.isLost;
     connection.found();
     showSummary();
+    data.setSummary(next);
+    explore.setTraining(next.training);
+    if (store.state.view === "data" && !changed) data.update(store.state);
     if (changed && next.model) {
       const atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available);
       upload.setModel(next.model, atlases, next.limits);
+      data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }
     store.settle();
@@ -86,6 +93,12 @@ async function watchModel() {
   watching = setTimeout(watchModel, interval);
 }
 let watching;
+
+/** Names have changed: the model is asked for at once. */
+addEventListener("facet-changed", () => {
+  clearTimeout(watching);
+  watchModel();
+});
 
 /** A request found no server: the model is asked for until there is one again. */
 addEventListener("facet-lost", () => {

@@ -21,7 +21,7 @@ export class Atlases {
   async draw(canvas, factor, index) {
     if (!this.#atlases.has(factor.name)) this.#atlases.set(factor.name, getAtlas(factor.name, this.model.version));
     const { bitmap, columns, count } = await this.#atlases.get(factor.name);
-    if (index >= count) return;
+    if (index >= count || canvas.dataset.live) return; // it shows the present picture (live.mjs)
     const { width, height } = this.model.shape;
     canvas.width = width;
     canvas.height = height;

@@ -102,7 +102,15 @@ export function pngBlob(base64) {
 
 /** Downloads a PNG. */
 export function download(base64, name) {
-  const address = URL.createObjectURL(pngBlob(base64));
+  save(pngBlob(base64), name);
+}
+
+export function downloadBytes(bytes, name, type) {
+  save(new Blob([bytes], { type }), name);
+}
+
+function save(blob, name) {
+  const address = URL.createObjectURL(blob);
   const link = element("a", { href: address, download: name });
   document.body.append(link);
   link.click();

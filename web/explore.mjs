@@ -1,10 +1,12 @@
 // The first view: one large picture, its factors beside it, and a pinned picture for comparison.
 
-import { Newest, generate, nearest } from "./api.mjs";
+import { Newest, generate, getReconstructions, nearest } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
 import { waitForPicture } from "./connection.mjs";
-import { announce, byId, copy, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
+import { announce, byId, copy, counted, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
 import { FactorPanel } from "./factors.mjs";
+import { LiveThumbnails } from "./live.mjs";
+import { Paths } from "./paths.mjs";
 import {
   choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice,
 } from "./state.mjs";
@@ -16,6 +18,14 @@ const NEAREST = 8;
 /** How many times the model's pixels are repeated in a downloaded picture. */
 export function downloadScale(shape) {
   return Math.max(1, Math.min(16, Math.floor(DOWNLOAD_SIDE / Math.min(shape.width, shape.height))));
+}
+
+/** "12 steps per second, 3 minutes left in this phase." */
+export function speedText({ steps_per_second: speed, seconds_left: left }) {
+  if (!speed) return "";
+  const rate = speed >= 10 ? Math.round(speed) : speed.toFixed(1);
+  const time = left < 90 ? counted(Math.round(left), "second") : left < 5400 ? counted(Math.round(left / 60), "minute") : counted(Math.round(left / 3600), "hour");
+  return `${rate} steps per second, ${time} left in this phase.`;
 }
 
 /** A random seed that is short enough to read in an address. */
@@ -42,7 +52,10 @@ export class Explore {
       report(error);
     });
     this.neighbours = new Newest(report);
+    this.pairs = new Newest(report);
     this.combinations = new Combinations(store);
+    this.thumbnails = new LiveThumbnails(store);
+    this.paths = new Paths(store, () => this.scale);
     byId("redraw").addEventListener("click", () => this.redraw());
     byId("pin").addEventListener("click", () => this.pin());
     byId("unpin").addEventListener("click", () => this.#set({ pinned: null }));
@@ -62,8 +75,25 @@ export class Explore {
     this.panels = model.factors.map((factor) => new FactorPanel(factor, atlases, this.#actions()));
     replacePanels(byId("factors"), this.panels.map((panel) => panel.node));
     this.combinations.setModel(model);
+    this.paths.setModel(model);
     show(byId("nearest"), hasNearest);
     show(byId("not-placed"), !model.placed);
+    show(byId("explore-columns"), model.placed);
+    if (!model.placed) this.pairs.request((signal) => this.#showPairs(signal));
+  }
+
+  /** The speed of a training in phase 1, under its reconstructions. */
+  setTraining(training) {
+    byId("phase-one-speed").textContent = speedText(training);
+  }
+
+  /** Fixed images beside their reconstructions, while there are no components to switch. */
+  async #showPairs(signal) {
+    const { pairs } = await getReconstructions(signal);
+    byId("pairs").replaceChildren(...pairs.map(({ index, image, reconstruction, error }) => element("figure", {},
+      element("img", { src: "data:image/png;base64," + image, alt: `Image ${index}` }),
+      element("img", { src: "data:image/png;base64," + reconstruction, alt: `Its reconstruction` }),
+      element("figcaption", {}, `error ${error.toFixed(1)}`))));
   }
 
   #actions() {
@@ -142,7 +172,7 @@ export class Explore {
   }
 
   update(state) {
-    if (!this.model) return;
+    if (!this.model?.placed) return;
     byId("temperature").value = String(state.picture.temperature);
     byId("temperature").setAttribute("aria-valuetext", temperatureText(state.picture.temperature));
     if (document.activeElement !== byId("seed")) byId("seed").value = String(state.picture.seed);
@@ -183,6 +213,8 @@ export class Explore {
     await this.#compare(state.smooth);
     this.#updatePanels(this.store.state.picture);
     this.#showNearest();
+    this.paths.update(shown, pinned);
+    this.thumbnails.update(state, shown, this.panels, this.model);
     if (this.failed) announce("");
     this.failed = false;
   }

@@ -94,6 +94,35 @@ export async function getDirections(factor, component, signal) {
   return (await ask(`directions?${query}`, { signal })).json();
 }
 
+/** Images of the data. @param {{factor, component, order, unlabelled, offset, count}} choice */
+export async function getImages(choice, signal) {
+  const known = Object.entries(choice).filter(([, value]) => value !== null && value !== undefined);
+  return (await ask(`images?${new URLSearchParams(known)}`, { signal })).json();
+}
+
+export async function getImage(index, signal) {
+  return (await ask(`image?index=${index}`, { signal })).json();
+}
+
+/** What labels say about the components. */
+export async function getStatements(signal) {
+  return (await ask("statements", { signal })).json();
+}
+
+/** Fixed images with their reconstructions. */
+export async function getReconstructions(signal) {
+  return (await ask("reconstructions", { signal })).json();
+}
+
+/** Names a factor, or one of its components; an empty name gives back its own. */
+export async function setName(factor, component, name) {
+  return (await ask("names", json(component === null ? { factor, name } : { factor, component, name }))).json();
+}
+
+export async function setLabels(labels) {
+  return (await ask("labels", json(labels))).json();
+}
+
 export async function getMetrics(after, signal) {
   return (await ask(`metrics?after=${after}`, { signal })).json();
 }

@@ -19,7 +19,7 @@ export class UploadView {
     this.encoded = null;
     this.edits = new Newest(report);
     this.uploads = new Newest(report);
-    byId("file").addEventListener("change", (event) => this.#take(event.target.files));
+    byId("file").addEventListener("change", (event) => this.take(event.target.files));
     byId("keep-offset").addEventListener("click", () => this.#change({ keepOffset: !this.store.state.upload.keepOffset }));
     byId("undo-all").addEventListener("click", () => this.#change({ changes: new Map() }));
     byId("edited-download").addEventListener("click", () => this.#download());
@@ -42,10 +42,10 @@ export class UploadView {
       document.body.classList.remove("dragging");
       if (!hasFiles(event)) return;
       event.preventDefault();
-      this.#take(event.dataTransfer.files);
+      this.take(event.dataTransfer.files);
     });
     addEventListener("paste", (event) => {
-      if (event.clipboardData.files.length > 0) this.#take(event.clipboardData.files);
+      if (event.clipboardData.files.length > 0) this.take(event.clipboardData.files);
     });
   }
 
@@ -61,7 +61,8 @@ export class UploadView {
     if (upload && this.#encodedOf(upload)) this.#encode(this.file, true);
   }
 
-  #take(files) {
+  /** @param {FileList|File[]} files the first is encoded */
+  take(files) {
     if (files.length === 0 || !this.model) return;
     this.#encode(files[0]);
   }
@@ -107,6 +108,20 @@ export class UploadView {
     if (index === null || index === this.original?.[factor.name]) changes.delete(factor.name);
     else changes.set(factor.name, factor.components[index].name);
     this.#change({ changes });
+  }
+
+  /** How far the image is like those of the data; without them nothing is said. */
+  #showTrust(encoded) {
+    const trust = encoded?.trust;
+    const strange = trust && (trust.typicality_percentile < 1 || trust.error_percentile > 99);
+    byId("trust").textContent = trust ? `Reconstruction error ${trust.error.toFixed(1)} grey levels, larger than that of `
+      + `${Math.round(trust.error_percentile)} % of the test images. Its code is more typical than that of ${Math.round(trust.typicality_percentile)} %.` : "";
+    byId("unlike").textContent = strange ? "This image is unlike the images that the model has learned from. Its code and "
+      + "probabilities mean little." : "";
+    show(byId("unlike"), Boolean(strange));
+    byId("code").classList.toggle("doubtful-code", Boolean(strange));
+    show(byId("error-figure"), Boolean(encoded?.error_map));
+    if (encoded?.error_map) byId("error-map").src = "data:image/png;base64," + encoded.error_map;
   }
 
   #change(changes) {
@@ -170,6 +185,7 @@ export class UploadView {
       : images[0].components;
     this.edited = images[1];
     show(byId("input-figure"), encoded !== null);
+    this.#showTrust(encoded);
     byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;
     if (encoded) await showPicture(byId("input"), encoded.input, state.smooth);
     await showPicture(byId("reconstruction"), images[0].png, state.smooth);

@@ -2,7 +2,7 @@
 // their pictures, in a strip or, if there are many, on a wall. Those of a free factor are sorted by their share of the images,
 // and dead ones are folded away.
 
-import { counted, drawing, element, show } from "./dom.mjs";
+import { counted, drawing, element, report, show } from "./dom.mjs";
 
 /** Living components that fit into a strip; more are a wall. */
 const LONGEST_STRIP = 24;
@@ -55,6 +55,12 @@ function shareBar(component, largest) {
     drawing("rect", { class: "bar-value", x: 0, y: 0, width, height: 4 }));
 }
 
+/** A thumbnail that shows the mean picture again. */
+function showMean(atlases, canvas, factor, index) {
+  delete canvas.dataset.live;
+  atlases.draw(canvas, factor, index).catch(report);
+}
+
 /** Two values: a switch between their pictures. */
 class ValueSwitch {
   constructor(factor, atlases, choose) {
@@ -64,10 +70,20 @@ class ValueSwitch {
       class: "switch", type: "button", role: "switch", "aria-label": factor.name, "aria-checked": "false",
       onclick: () => choose(this.selected === 1 ? 0 : 1),
     }, element("span", { class: "knob", "aria-hidden": "true" }));
+    this.atlases = atlases;
+    this.thumbnails = factor.components.map((_, index) => atlases.thumbnail(factor, index));
     this.sides = factor.components.map((component, index) =>
-      element("span", { class: "side", onclick: () => choose(index) }, atlases.thumbnail(factor, index),
+      element("span", { class: "side", onclick: () => choose(index) }, this.thumbnails[index],
         element("span", { class: "side-name" }, component.name), this.bars[index].node));
     this.node = element("div", { class: "value-switch" }, this.sides[0], this.button, this.sides[1]);
+  }
+
+  visibleOptions() {
+    return this.thumbnails.map((canvas, index) => ({ index, canvas }));
+  }
+
+  showMeans() {
+    this.thumbnails.forEach((canvas, index) => showMean(this.atlases, canvas, this.factor, index));
   }
 
   update(selected, drawn, probabilities) {
@@ -178,6 +194,15 @@ class ComponentStrip {
     event.preventDefault();
     this.options[this.visible[to]].focus();
     this.choose(this.visible[to]);
+  }
+
+  visibleOptions() {
+    return this.visible.map((index) => ({ index, canvas: this.thumbnails[index] }));
+  }
+
+  showMeans() {
+    this.thumbnails.filter((canvas) => canvas.dataset.live)
+      .forEach((canvas) => showMean(this.atlases, canvas, this.factor, this.thumbnails.indexOf(canvas)));
   }
 
   #focusable() {

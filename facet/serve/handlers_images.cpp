@@ -79,6 +79,31 @@ Json factor_probabilities(const FactorialMixture& prior, const Encoding& encodin
   return factors;
 }
 
+/// Where an uploaded image stands among images of the test split; null while they are encoded.
+Json trust_json(const HandlerContext& context, const ServedModel& model, const Upload& upload,
+                const Encoding& encoding, const torch::Tensor& reconstruction) {
+  const auto table = context.nearest ? context.nearest->table(model.version) : nullptr;
+  if (!table) return Json();
+  const double error = image_errors(upload.pixels, reconstruction)[0].item<double>();
+  const double density = typicality(model.prior(), encoding.mean)[0].item<double>();
+  return {{"error", error},
+          {"error_percentile", percentile(table->errors, error)},
+          {"typicality", density},
+          {"typicality_percentile", percentile(table->reference, density)},
+          {"images", table->reference.size()}};
+}
+
+/// The absolute difference of two images, brightest where it is largest, U8 [1, 1, H, W].
+torch::Tensor error_map(const torch::Tensor& pixels, const torch::Tensor& means) {
+  return (pixels.to(kFloat32) - means.to(kFloat32))
+      .abs()
+      .mean(1, /*keepdim=*/true)
+      .mul(3)
+      .clamp(0, 255)
+      .round()
+      .to(kUInt8);
+}
+
 /// 1 in the dimensions of the factors that the request names, or of all, float64 [Z].
 torch::Tensor read_searched_dimensions(const FactorialMixture& prior, const RequestValue& body) {
   const torch::Tensor searched = torch::ones({prior.dimensions()}, kFloat64);
@@ -114,14 +139,17 @@ ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
   context.thread.run([&] { encoding = encode_pixels(*model->networks, upload.pixels); });
   const Json factors = factor_probabilities(model->prior(), encoding);
   const torch::Tensor reconstruction = context.thread.pictures(model, encoding.mean, edit_noise(1));
-  return json_response({{"version", model->version},
-                        {"notice", upload.notice},
-                        {"original", shape_json(upload.original)},
-                        {"z", to_doubles(encoding.mean)},
-                        {"log_variance", to_doubles(encoding.log_variance)},
-                        {"factors", factors},
-                        {"input", base64(draw_one(upload.pixels, 0, scale))},
-                        {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
+  return json_response(
+      {{"version", model->version},
+       {"notice", upload.notice},
+       {"trust", trust_json(context, *model, upload, encoding, reconstruction)},
+       {"error_map", base64(draw_one(error_map(upload.pixels, reconstruction), 0, scale))},
+       {"original", shape_json(upload.original)},
+       {"z", to_doubles(encoding.mean)},
+       {"log_variance", to_doubles(encoding.log_variance)},
+       {"factors", factors},
+       {"input", base64(draw_one(upload.pixels, 0, scale))},
+       {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
 }
 
 ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request) {

@@ -156,6 +156,85 @@ test("a pinned picture stays beside the current one, with a list of differences"
   assert.equal(await browser.source(), before);
 });
 
+/** The pixels of the thumbnails of a factor, as text. */
+function thumbnails(factor) {
+  return browser.evaluate(`[...document.querySelectorAll("#factors [data-factor=${factor}] .thumbnail")].map((canvas) => canvas.toDataURL())`);
+}
+
+test("thumbnails show the present picture with each component, or what it changes", async () => {
+  await open("#seed=3&style=short");
+  const means = await thumbnails("style");
+  await open("#seed=3&style=short&thumbs=live");
+  await browser.until("document.querySelectorAll('#factors [data-live=live]').length === 12");
+  const live = await thumbnails("style");
+  assert.ok(live.every((picture, index) => picture !== means[index]));
+  await browser.evaluate("document.getElementById('thumbnails').value = 'difference'; document.getElementById('thumbnails').dispatchEvent(new Event('change'))");
+  await browser.until("document.querySelectorAll('#factors [data-live=difference]').length === 12");
+  const black = await browser.evaluate(`(() => {
+    const canvas = document.querySelector("#factors [data-factor=style] [aria-checked=true] canvas");
+    return Math.max(...canvas.getContext("2d").getImageData(0, 0, 16, 16).data.filter((_, place) => place % 4 < 3));
+  })()`);
+  assert.equal(black, 0); // the chosen component changes nothing
+});
+
+test("a path leads from the pinned picture to the present one, also as an animated file", async () => {
+  await open("#seed=3&pin=seed%3D5%26t%3D0.7");
+  await browser.click("#path summary");
+  await browser.until("document.querySelectorAll('#path-images img').length === 9");
+  const ends = await browser.evaluate("['#path-images img:first-child', '#path-images img:last-child', '#pinned-picture', '#picture'].map((name) => document.querySelector(name).src)");
+  assert.deepEqual(ends.slice(0, 2), ends.slice(2));
+  const { bytes } = await downloaded("#path-file");
+  assert.equal(bytes.indexOf("acTL") > 0 && bytes.readUInt32BE(bytes.indexOf("acTL") + 4), 16); // there and back
+  await browser.evaluate("document.getElementById('path-factor').value = 'glasses'; document.getElementById('path-factor').dispatchEvent(new Event('change'))");
+  await browser.until(`document.querySelector('#path-images img:last-child').src !== ${JSON.stringify(ends[1])}`);
+  assert.equal(await browser.evaluate("document.querySelector('#path-images img').src"), ends[0]);
+});
+
+test("24 draws differ in their seed only, and a click takes one", async () => {
+  await open("#seed=3&glasses=with");
+  await browser.click("#sheet summary");
+  await browser.until("document.querySelectorAll('#sheet-images img').length === 24");
+  const chosen = await browser.evaluate("document.querySelector('#sheet-images button:nth-child(7) img').src");
+  await browser.changes(() => browser.click("#sheet-images button:nth-child(7)"));
+  assert.equal(await browser.source(), chosen);
+  assert.match(await browser.evaluate("location.hash"), /seed=7&t=0.7&glasses=with/);
+});
+
+test("charts have one cursor with names, smoothing, a logarithmic axis and a range of steps", async () => {
+  await open("#view=training&seed=1");
+  await browser.until("document.querySelectorAll('#charts .line').length >= 10");
+  const over = (type, share) => browser.evaluate(`(() => {
+    const chart = document.querySelector("#charts .chart");
+    const area = chart.getBoundingClientRect();
+    const place = { clientX: area.left + ${share} * area.width, clientY: area.top + 60, bubbles: true };
+    chart.dispatchEvent(new PointerEvent("${type}", place));
+  })()`);
+  await over("pointermove", 0.5);
+  const readouts = await browser.evaluate("[...document.querySelectorAll('.readout')].map((node) => node.textContent).filter(Boolean)");
+  assert.ok(readouts.length >= 5, "all charts show the step");
+  assert.match(readouts[0], /^step \d+train /);
+  assert.ok(readouts.some((text) => /KL\[z\] .*KL\[r\] /.test(text)));
+  await browser.evaluate("document.getElementById('smoothing').value = 0.8; document.getElementById('smoothing').dispatchEvent(new Event('input'))");
+  assert.ok((await browser.evaluate("document.querySelectorAll('#charts .faint').length")) >= 5);
+  await browser.click("#log-steps");
+  const ticks = "[...document.querySelectorAll('#charts .chart')[0].querySelectorAll('.tick')].map((node) => node.textContent)";
+  assert.ok((await browser.evaluate(ticks)).includes("1000"));
+  await browser.click("#log-steps");
+  await over("pointerdown", 0.5);
+  await over("pointerup", 0.8);
+  await browser.until("!document.getElementById('all-steps').hidden");
+  assert.ok(!(await browser.evaluate(ticks)).includes("0"), "the first steps are out of view");
+  const cut = await browser.evaluate(`[...document.querySelectorAll("#charts .chart")].flatMap((chart) => {
+    const area = chart.getBoundingClientRect();
+    return [...chart.querySelectorAll("text")].filter((node) => {
+      const box = node.getBoundingClientRect();
+      return box.left < area.left - 1 || box.right > area.right + 1;
+    }).map((node) => node.textContent);
+  })`);
+  assert.deepEqual(cut, []);
+  await browser.click("#all-steps");
+});
+
 /** The file that a click on the selector downloads. */
 async function downloaded(selector) {
   const known = new Set(readdirSync(browser.folder));
