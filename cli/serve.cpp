@@ -1,6 +1,8 @@
 // `facet serve RUN`: the explorer, a page in the browser on which properties are turned like
 // switches. Serves a finished run or one that is still training, on this machine alone unless told
 // otherwise.
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "cli/interruption.h"
@@ -11,13 +13,29 @@ namespace facet {
 
 namespace {
 
-void run_serve(const ServeOptions& options) {
+/// Where a browser of another machine finds the server.
+std::string reachable_host(const std::string& host) {
+  if (host != "0.0.0.0" && host != "::")
+    return host.find(':') != std::string::npos ? "[" + host + "]" : host;
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : host;
+}
+
+void run_serve(ServeOptions options) {
+  const bool is_open = !is_loopback(options.http.host);
+  if (is_open && options.http.token.empty()) options.http.token = random_token();
+  if (is_open)
+    fmt::print(stderr,
+               "warning: --host {} lets other machines connect. Only those who know the token in "
+               "the address can use the server, but the connection is not encrypted: in a network "
+               "that you do not trust, use an SSH tunnel.\n",
+               options.http.host);
   const auto ready = [&](int port) {
     // Requests under way are answered first; who does not want to wait for them sends it again.
     catch_interruption();
-    const bool is_six = options.http.host.find(':') != std::string::npos;
-    fmt::print("serving {} at http://{}:{} - Ctrl-C ends it\n", options.run,
-               is_six ? "[" + options.http.host + "]" : options.http.host, port);
+    fmt::print("serving {} at http://{}:{}{} - Ctrl-C ends it\n", options.run,
+               reachable_host(options.http.host), port,
+               options.http.token.empty() ? "" : "/?token=" + options.http.token);
     std::fflush(stdout);
   };
   serve_run(options, ready, interrupted);
@@ -37,7 +55,12 @@ void add_serve_command(const Command& program) {
       .show_default();
   command.repeated("--allow-host", arguments->http.allowed_hosts,
                    "A name that browsers may call this server by");
-  command.option("--pack", arguments->pack, "A pack to search for the nearest images");
+  command.option("--token", arguments->http.token,
+                 "What requests must know; beyond this machine a random one, if none is given");
+  command.option("--pack", arguments->pack,
+                 "A pack of images to show and search; without it, the data of the run");
+  command.flag("--write", arguments->write,
+               "Let people name factors and label images; saved in the run");
   add_refine_options(command, arguments->refine);
   command.device_option(arguments->device);
   command.run([arguments] { run_serve(*arguments); });

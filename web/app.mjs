@@ -3,52 +3,34 @@
 // browser's back button works as undo.
 
 import { getModel, isLocal } from "./api.mjs";
-import { announce, byId, copy, report, show } from "./dom.mjs";
+import { Atlases } from "./atlases.mjs";
+import { Connection } from "./connection.mjs";
+import { announce, byId, copy, counted, report, show } from "./dom.mjs";
+import { DataView } from "./data.mjs";
 import { Explore } from "./explore.mjs";
-import { Atlases } from "./factors.mjs";
-import { VIEWS, fitted, fromAddress, toAddress } from "./state.mjs";
+import { VIEWS, fitted, fromAddress } from "./state.mjs";
+import { Store } from "./store.mjs";
 import { TrainingView, sentence } from "./training.mjs";
 import { UploadView } from "./upload.mjs";
 
 const MODEL_INTERVAL = 3000;
-/** Milliseconds between two writes of the address while a slider moves: browsers refuse too many. */
-const ADDRESS_INTERVAL = 250;
+/** Milliseconds between two attempts to reach a server that does not answer. */
+const RETRY_INTERVAL = 1000;
 const THEMES = ["auto", "light", "dark"];
 
-const store = {
-  state: fromAddress(location.hash).state,
-  /** @param {boolean} replace for intermediate changes, such as those of a moving slider */
-  set(state, replace = false) {
-    if (!replace) this.settle();
-    this.state = state;
-    if (replace) this.writing ??= setTimeout(() => this.settle(), ADDRESS_INTERVAL);
-    else this.write("pushState");
-    update();
-  },
-  /** Writes intermediate changes that are not in the address yet. */
-  settle() {
-    if (this.writing === undefined) return;
-    this.forget();
-    this.write("replaceState");
-  },
-  forget() {
-    clearTimeout(this.writing);
-    this.writing = undefined;
-  },
-  write(how) {
-    const address = "#" + toAddress(this.state);
-    if (address !== location.hash) history[how](null, "", address);
-  },
-};
+const store = new Store(fromAddress(location.hash).state, update);
 
 const explore = new Explore(store);
 const upload = new UploadView(store);
+const data = new DataView(store, (file) => upload.take([file]));
 const training = new TrainingView(store);
+const connection = new Connection(byId("connection"), byId("picture-frame"));
 let summary = null;
-let unreachable = false;
 
 function update() {
   const { view } = store.state;
+  byId("undo").disabled = !store.canUndo;
+  byId("redo").disabled = !store.canRedo;
   for (const name of VIEWS) {
     show(byId(name), name === view);
     const tab = byId(`show-${name}`);
@@ -59,6 +41,7 @@ function update() {
   byId("main").classList.toggle("without-model", !summary?.ready);
   if (view === "explore") explore.update(store.state);
   if (view === "image") upload.update(store.state);
+  if (view === "data") data.update(store.state);
   training.update(store.state);
 }
 
@@ -84,24 +67,46 @@ async function watchModel() {
     const first = summary === null;
     const changed = next.model?.version !== summary?.model?.version;
     summary = next;
-    if (unreachable) announce("");
-    unreachable = false;
+    const returned = connection.isLost;
+    connection.found();
     showSummary();
+    data.setSummary(next);
+    explore.setTraining(next.training);
+    if (store.state.view === "data" && !changed) data.update(store.state);
     if (changed && next.model) {
       const atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available);
       upload.setModel(next.model, atlases, next.limits);
+      data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }
     store.settle();
     if (first || changed) readAddress();
+    else if (returned) update(); // what was requested in the meantime has no answer yet
   } catch (error) {
-    unreachable = true;
-    report(error);
+    if (error.isConnection) connection.lost();
+    else report(error);
   }
   const settled = summary?.training.state === "finished" || summary?.training.state === "stopped";
-  setTimeout(watchModel, settled ? 5 * MODEL_INTERVAL : MODEL_INTERVAL);
+  const interval = connection.isLost ? RETRY_INTERVAL : settled ? 5 * MODEL_INTERVAL : MODEL_INTERVAL;
+  clearTimeout(watching);
+  watching = setTimeout(watchModel, interval);
 }
+let watching;
+
+/** Names have changed: the model is asked for at once. */
+addEventListener("facet-changed", () => {
+  clearTimeout(watching);
+  watchModel();
+});
+
+/** A request found no server: the model is asked for until there is one again. */
+addEventListener("facet-lost", () => {
+  if (connection.isLost) return;
+  connection.lost();
+  clearTimeout(watching);
+  watching = setTimeout(watchModel, RETRY_INTERVAL);
+});
 
 function showSummary() {
   byId("run").textContent = summary.run;
@@ -116,8 +121,8 @@ function showSummary() {
 function facts(model) {
   if (!model) return [];
   const { factors, latents, shape, network_parameters: parameters } = model;
-  return [`${factors.length} factor${factors.length === 1 ? "" : "s"}`, `${latents} latent dimensions`, `${shape.width} × ${shape.height} pixels`,
-    `${parameters.toLocaleString("en")} network parameters`];
+  return [counted(factors.length, "factor"), counted(latents, "latent dimension"), `${shape.width} × ${shape.height} pixels`,
+    counted(parameters, "network parameter")];
 }
 
 /** The colour theme: the system's, or the one chosen here. */
@@ -144,12 +149,23 @@ function keptTheme() {
   }
 }
 
-/** The space bar redraws, unless the focused element uses it. */
+/** The space bar redraws, unless the focused element uses it. A component that is chosen already does not. */
 function onKey(event) {
-  const busy = event.target.closest("button, input, select, textarea, summary, a, [role=switch]");
+  const user = event.target.closest("button, input, select, textarea, summary, a, [role=switch], dialog");
+  const busy = user && !user.matches("[role=radio][aria-checked=true], #redraw");
   if (event.key !== " " || busy || event.ctrlKey || event.metaKey || event.altKey || store.state.view !== "explore") return;
   event.preventDefault();
-  explore.redraw();
+  if (event.type === "keydown") explore.redraw();
+}
+
+/** Control with Z goes back, with Shift or Y forward, unless text is being written. */
+function onUndoKey(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.target.closest("input:not([type=range]), textarea")) return;
+  const key = event.key.toLowerCase();
+  if (key !== "z" && key !== "y") return;
+  event.preventDefault();
+  if (key === "y" || event.shiftKey) store.redo();
+  else store.undo();
 }
 
 for (const name of VIEWS) byId(`show-${name}`).addEventListener("click", () => store.set({ ...store.state, view: name }));
@@ -162,10 +178,14 @@ byId("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address holds the state, not a position on the page
   byId("main").focus();
 });
+byId("undo").addEventListener("click", () => store.undo());
+byId("redo").addEventListener("click", () => store.redo());
 addEventListener("popstate", () => {
-  store.forget();
+  store.arrived();
   readAddress();
 });
 addEventListener("keydown", onKey);
+addEventListener("keyup", onKey); // some browsers press a button when the key is released
+addEventListener("keydown", onUndoKey);
 showTheme(THEMES.includes(keptTheme()) ? keptTheme() : "auto");
 watchModel();

@@ -41,7 +41,7 @@ export class Combinations {
       const old = this.store.state.grid ?? this.#standard();
       [rows, columns] = [old[1], old[0]]; // a factor has no combinations with itself: swap the two instead
     }
-    this.store.set({ ...this.store.state, grid: [rows, columns] }, true);
+    this.store.set({ ...this.store.state, grid: [rows, columns] });
   }
 
   #toggle() {

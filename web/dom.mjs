@@ -62,9 +62,16 @@ export function announce(text, isError = false) {
   if (!isError && text !== "") clearing = setTimeout(() => (region.textContent = ""), 4000);
 }
 
+/** Shows an error. A server that does not answer is shown by the header (connection.mjs). */
 export function report(error) {
+  if (error.isConnection) return;
   console.warn(error);
   announce(error.message, true);
+}
+
+/** "1 factor", "3,200 images". */
+export function counted(count, thing, things = thing + "s") {
+  return `${count.toLocaleString("en")} ${count === 1 ? thing : things}`;
 }
 
 /** Shows a command line that wraps between words only and can still be copied as one line. */
@@ -95,7 +102,15 @@ export function pngBlob(base64) {
 
 /** Downloads a PNG. */
 export function download(base64, name) {
-  const address = URL.createObjectURL(pngBlob(base64));
+  save(pngBlob(base64), name);
+}
+
+export function downloadBytes(bytes, name, type) {
+  save(new Blob([bytes], { type }), name);
+}
+
+function save(blob, name) {
+  const address = URL.createObjectURL(blob);
   const link = element("a", { href: address, download: name });
   document.body.append(link);
   link.click();
@@ -109,21 +124,9 @@ export function fileName(words) {
   return (name || "facet") + ".png";
 }
 
-/**
- * Shows a PNG that was enlarged by repeating pixels: as it is, or reduced to the model's pixels, so that the
- * browser enlarges it smoothly.
- */
-export async function showPicture(image, base64, scale, smooth) {
+/** Shows a PNG at the model's resolution; the browser enlarges it, by repeating pixels or smoothly. */
+export async function showPicture(image, base64, smooth) {
   image.classList.toggle("smooth", smooth);
-  image.src = smooth && scale > 1 ? await reduced(base64, scale) : "data:image/png;base64," + base64;
+  image.src = "data:image/png;base64," + base64;
   await image.decode();
-}
-
-async function reduced(base64, scale) {
-  const bitmap = await createImageBitmap(pngBlob(base64));
-  const canvas = element("canvas", { width: bitmap.width / scale, height: bitmap.height / scale });
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  return canvas.toDataURL();
 }

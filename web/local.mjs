@@ -119,7 +119,7 @@ export async function getModel() {
   const [model, { run, training }] = [await description, await page];
   return {
     run, program: model.program, ready: true, training, model: { version: "exported", ...model },
-    nearest: { available: false }, limits: { image_bytes: LARGEST_IMAGE },
+    write: false, nearest: { available: false, ready: false }, limits: { image_bytes: LARGEST_IMAGE },
   };
 }
 
@@ -156,6 +156,29 @@ export async function getMetrics(after) {
   const living = (last?.factors ?? []).map(({ name, living: count }) => ({ name, living: count }));
   return { lines: all.length, after, more: false, restarted: false, records: all.slice(after), training, living };
 }
+
+/** An exported page has no data set to show. */
+export async function getImages() {
+  return { total: 0, images: [], sheet: "" };
+}
+
+export async function getImage() {
+  throw new Error("An exported page has no data set");
+}
+
+export async function getStatements() {
+  return { factors: [], properties: [], given: {} };
+}
+
+export async function getReconstructions() {
+  return { pairs: [] };
+}
+
+export async function setName() {
+  throw new Error("An exported page cannot be changed");
+}
+
+export const setLabels = setName;
 
 /** An exported page has no data set to search. */
 export async function nearest() {

@@ -2,11 +2,18 @@
 
 const BASE = "api/v1/";
 const ATTEMPTS = 4;
+/** Milliseconds after which a request has failed; the server needs no longer for any. */
+const LONGEST_REQUEST = 20000;
 
 class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
+  }
+
+  /** Whether there was no answer at all. The page tries again by itself, so this is no error to report. */
+  get isConnection() {
+    return this.status === 0;
   }
 }
 
@@ -33,10 +40,13 @@ async function errorOf(response) {
 async function ask(path, options = {}) {
   for (let attempt = 1; ; ++attempt) {
     let response;
+    const limit = AbortSignal.timeout(LONGEST_REQUEST);
     try {
-      response = await fetch(BASE + path, options);
+      const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+      response = await fetch(BASE + path, { ...options, signal });
     } catch (error) {
-      if (error.name === "AbortError") throw error;
+      if (options.signal?.aborted) throw options.signal.reason;
+      dispatchEvent(new Event("facet-lost"));
       throw new ApiError(0, "The server cannot be reached. Is `facet serve` still running?");
     }
     if (response.ok) return response;
@@ -54,9 +64,12 @@ export async function getModel(signal) {
   return (await ask("model", { signal })).json();
 }
 
-/** @returns {Promise<{version: string, images: object[]}>} */
-export async function generate(states, scale, signal) {
-  return (await ask("generate", json({ states, scale }, signal))).json();
+/**
+ * @param {number} commandScale the magnification that the commands name
+ * @returns {Promise<{version: string, images: object[]}>}
+ */
+export async function generate(states, scale, signal, commandScale = scale) {
+  return (await ask("generate", json({ states, scale, command_scale: commandScale }, signal))).json();
 }
 
 export async function decode(vectors, scale, signal) {
@@ -79,6 +92,35 @@ export async function nearest(z, count, signal) {
 export async function getDirections(factor, component, signal) {
   const query = new URLSearchParams({ factor, component: String(component) });
   return (await ask(`directions?${query}`, { signal })).json();
+}
+
+/** Images of the data. @param {{factor, component, order, unlabelled, offset, count}} choice */
+export async function getImages(choice, signal) {
+  const known = Object.entries(choice).filter(([, value]) => value !== null && value !== undefined);
+  return (await ask(`images?${new URLSearchParams(known)}`, { signal })).json();
+}
+
+export async function getImage(index, signal) {
+  return (await ask(`image?index=${index}`, { signal })).json();
+}
+
+/** What labels say about the components. */
+export async function getStatements(signal) {
+  return (await ask("statements", { signal })).json();
+}
+
+/** Fixed images with their reconstructions. */
+export async function getReconstructions(signal) {
+  return (await ask("reconstructions", { signal })).json();
+}
+
+/** Names a factor, or one of its components; an empty name gives back its own. */
+export async function setName(factor, component, name) {
+  return (await ask("names", json(component === null ? { factor, name } : { factor, component, name }))).json();
+}
+
+export async function setLabels(labels) {
+  return (await ask("labels", json(labels))).json();
 }
 
 export async function getMetrics(after, signal) {

@@ -27,20 +27,25 @@
  */
 /**
  * @typedef {object} State
- * @property {"explore"|"image"|"training"} view
+ * @property {"explore"|"image"|"data"|"training"} view
  * @property {boolean} smooth
  * @property {Picture} picture
  * @property {Picture|null} pinned      the picture to compare with
  * @property {[string, string]|null} grid  the factors in the rows and in the columns of the combinations
  * @property {Upload|null} upload
+ * @property {"mean"|"live"|"difference"} thumbnails
+ * @property {{factor: string|null, component: number|null, order: string, unlabelled: string|null}} data  the images that are listed
  */
 
-export const VIEWS = ["explore", "image", "training"];
+export const VIEWS = ["explore", "image", "data", "training"];
+/** What the thumbnails of components show: their means, the picture with them, or where it differs. */
+export const THUMBNAILS = ["mean", "live", "difference"];
+export const IMAGE_ORDERS = ["typical", "borderline", "outliers", "index"];
 export const LARGEST_OFFSET = 4;
 const LARGEST_TEMPERATURE = 2;
 /** Below 1, because the first picture should be a typical one and at 1 rare draws occur too. */
 const FIRST_TEMPERATURE = 0.7;
-const RESERVED = new Set(["view", "seed", "t", "smooth", "pin", "grid", "z", "var", "edit", "keep"]);
+const RESERVED = new Set(["view", "seed", "t", "smooth", "pin", "grid", "z", "var", "edit", "keep", "images", "thumbs"]);
 
 /** @returns {Choice} */
 export function freeChoice() {
@@ -56,6 +61,8 @@ export function initialState() {
     pinned: null,
     grid: null,
     upload: null,
+    thumbnails: "mean",
+    data: { factor: null, component: null, order: "typical", unlabelled: null },
   };
 }
 
@@ -171,8 +178,13 @@ export function toAddress(state) {
   const parts = pictureParts(state.picture);
   if (state.view !== "explore") parts.unshift(`view=${state.view}`);
   if (state.smooth) parts.push("smooth=1");
+  if (state.thumbnails !== "mean") parts.push("thumbs=" + state.thumbnails);
   if (state.grid) parts.push("grid=" + state.grid.map(escaped).join(","));
   if (state.pinned) parts.push("pin=" + escaped(pictureParts(state.pinned).join("&")));
+  const { factor, component, order, unlabelled } = state.data;
+  if (factor !== null || order !== "typical" || unlabelled !== null) {
+    parts.push("images=" + [factor ?? "", component ?? "", order, unlabelled ?? ""].map(escaped).join(","));
+  }
   if (state.upload) {
     parts.push("z=" + packed(state.upload.z), "var=" + packed(state.upload.logVariance));
     const changes = [...state.upload.changes].map(([name, component]) => `${escaped(name)}:${escaped(component)}`);
@@ -211,6 +223,13 @@ function readParts(text, read) {
   });
 }
 
+function readImages(state, value) {
+  const [factor, component, order, unlabelled] = value.split(",").map(decodeURIComponent);
+  if (!IMAGE_ORDERS.includes(order) || !/^\d*$/.test(component)) return false;
+  state.data = { factor: factor || null, component: component === "" ? null : Number(component), order, unlabelled: unlabelled || null };
+  return true;
+}
+
 function readPart(state, numbers, key, value) {
   switch (key) {
     case "view":
@@ -219,6 +238,11 @@ function readPart(state, numbers, key, value) {
     case "smooth":
       state.smooth = value === "1";
       return true;
+    case "thumbs":
+      if (THUMBNAILS.includes(value)) state.thumbnails = value;
+      return THUMBNAILS.includes(value);
+    case "images":
+      return readImages(state, value);
     case "grid":
       return readGrid(state, value);
     case "pin":
@@ -298,6 +322,7 @@ export function componentIndex(factor, text) {
 export function fitted(state, model) {
   const faults = new Set();
   const byName = new Map(model.factors.map((factor) => [factor.name, factor]));
+  state = withNewNames(state, model);
   const known = (name, component) => {
     const factor = byName.get(name);
     if (!factor) faults.add(`no factor '${name}'`);
@@ -316,6 +341,9 @@ export function fitted(state, model) {
   };
   const next = { ...state, picture: fit(state.picture), pinned: state.pinned && fit(state.pinned) };
   if (state.grid && (state.grid[0] === state.grid[1] || !state.grid.every((name) => known(name, null)))) next.grid = null;
+  const { factor, component } = state.data;
+  if (factor !== null && !byName.has(factor)) next.data = { ...state.data, factor: null, component: null };
+  else if (component !== null && component >= (byName.get(factor)?.components.length ?? 0)) next.data = { ...state.data, component: null };
   if (state.upload) {
     if (state.upload.z.length !== model.latents) {
       faults.add(`a latent vector of ${state.upload.z.length} numbers (this model has ${model.latents})`);
@@ -326,6 +354,21 @@ export function fitted(state, model) {
     }
   }
   return { state: next, faults: [...faults] };
+}
+
+/** The state with factors by their present names: an address may be older than a name. */
+function withNewNames(state, model) {
+  const names = new Map(model.factors.filter((factor) => factor.original).map((factor) => [factor.original, factor.name]));
+  if (names.size === 0) return state;
+  const renamed = (name) => names.get(name) ?? name;
+  const entries = (map) => new Map([...map].map(([name, value]) => [renamed(name), value]));
+  const picture = (old) => old && { ...old, factors: entries(old.factors) };
+  return {
+    ...state, picture: picture(state.picture), pinned: picture(state.pinned),
+    grid: state.grid && state.grid.map(renamed),
+    upload: state.upload && { ...state.upload, changes: entries(state.upload.changes) },
+    data: { ...state.data, factor: state.data.factor && renamed(state.data.factor) },
+  };
 }
 
 /** A picture as a request to `generate`. Components are sent as indices, because a value may be named "draw". */

@@ -2,8 +2,9 @@
 // while the view is visible and the run is not finished.
 
 import { Newest, decode, generate, getMetrics } from "./api.mjs";
-import { Chart, shortNumber } from "./curves.mjs";
+import { Chart, ChartGroup, shortNumber } from "./curves.mjs";
 import { byId, element, report, show } from "./dom.mjs";
+import { speedText } from "./explore.mjs";
 
 const INTERVAL = 2000;
 const SAMPLES = 24;
@@ -43,18 +44,26 @@ export class TrainingView {
     this.store = store;
     this.records = [];
     this.samples = new Newest(report);
+    const group = new ChartGroup();
     this.charts = {
-      elbo: new Chart("Bound", "nats per image, higher is better"),
-      reconstruction: new Chart("Reconstruction", "nats per image"),
-      kl: new Chart("KL terms", "nats per image, the cost of the code"),
-      living: new Chart("Living components", "with more than one image", true),
-      perplexity: new Chart("Perplexity", "components in use, by weight"),
-      factors: new Chart("KL[z] by factor", "nats per image, information in each factor"),
+      elbo: new Chart("Bound", "nats per image, higher is better", false, group),
+      reconstruction: new Chart("Reconstruction", "nats per image", false, group),
+      kl: new Chart("KL terms", "nats per image, the cost of the code", false, group),
+      living: new Chart("Living components", "components, with more than one image", true, group),
+      perplexity: new Chart("Perplexity", "components, in use by weight", false, group),
+      factors: new Chart("KL[z] by factor", "nats per image, information in each factor", false, group),
     };
     byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
     document.addEventListener("visibilitychange", () => this.update(store.state));
     byId("fresh").addEventListener("click", () => this.#showSamples(++this.seed));
     this.seed = 1;
+    byId("smoothing").addEventListener("input", (event) => group.set({ smoothing: Number(event.target.value) }));
+    byId("log-steps").addEventListener("click", () => {
+      group.set({ logarithmic: !group.logarithmic });
+      byId("log-steps").setAttribute("aria-checked", String(group.logarithmic));
+    });
+    byId("all-steps").addEventListener("click", () => group.set({ range: null }));
+    group.onChange = () => show(byId("all-steps"), group.range !== null);
   }
 
   setModel(model) {
@@ -94,7 +103,7 @@ export class TrainingView {
 
   #show({ training, living }) {
     const { records, phases } = onOneAxis(this.records);
-    byId("training-state").textContent = sentence(training);
+    byId("training-state").textContent = [sentence(training), speedText(training)].filter(Boolean).join(". ");
     byId("training-progress").value = progress(training);
     show(byId("training-progress"), training.state !== "finished");
     show(byId("no-metrics"), records.length === 0);
@@ -162,7 +171,7 @@ export function sentence({ state, phase, step, phase_steps: steps }) {
   return {
     waiting: "Waiting for the first metrics",
     running: `Training: ${where}`,
-    finished: `Finished after ${where}`,
+    finished: where ? `Finished after ${where}` : "Finished",
     stopped: `Stopped at ${where}; nothing has changed for five minutes`,
   }[state] ?? state;
 }

@@ -19,7 +19,7 @@ export class UploadView {
     this.encoded = null;
     this.edits = new Newest(report);
     this.uploads = new Newest(report);
-    byId("file").addEventListener("change", (event) => this.#take(event.target.files));
+    byId("file").addEventListener("change", (event) => this.take(event.target.files));
     byId("keep-offset").addEventListener("click", () => this.#change({ keepOffset: !this.store.state.upload.keepOffset }));
     byId("undo-all").addEventListener("click", () => this.#change({ changes: new Map() }));
     byId("edited-download").addEventListener("click", () => this.#download());
@@ -42,10 +42,10 @@ export class UploadView {
       document.body.classList.remove("dragging");
       if (!hasFiles(event)) return;
       event.preventDefault();
-      this.#take(event.dataTransfer.files);
+      this.take(event.dataTransfer.files);
     });
     addEventListener("paste", (event) => {
-      if (event.clipboardData.files.length > 0) this.#take(event.clipboardData.files);
+      if (event.clipboardData.files.length > 0) this.take(event.clipboardData.files);
     });
   }
 
@@ -61,7 +61,8 @@ export class UploadView {
     if (upload && this.#encodedOf(upload)) this.#encode(this.file, true);
   }
 
-  #take(files) {
+  /** @param {FileList|File[]} files the first is encoded */
+  take(files) {
     if (files.length === 0 || !this.model) return;
     this.#encode(files[0]);
   }
@@ -70,7 +71,7 @@ export class UploadView {
   #encode(file, again = false) {
     this.uploads.request(async (signal) => {
       if (!again) announce("Encoding the image …");
-      const encoded = await encode(await this.#sendable(file), this.scale, signal);
+      const encoded = await encode(await this.#sendable(file), 1, signal);
       this.file = file;
       this.encoded = encoded;
       this.original = null;
@@ -109,15 +110,42 @@ export class UploadView {
     this.#change({ changes });
   }
 
+  /** How far the image is like those of the data; without them nothing is said. */
+  #showTrust(encoded) {
+    const trust = encoded?.trust;
+    const strange = trust && (trust.typicality_percentile < 1 || trust.error_percentile > 99);
+    byId("trust").textContent = trust ? `Reconstruction error ${trust.error.toFixed(1)} grey levels, larger than that of `
+      + `${Math.round(trust.error_percentile)} % of the test images. Its code is more typical than that of ${Math.round(trust.typicality_percentile)} %.` : "";
+    byId("unlike").textContent = strange ? "This image is unlike the images that the model has learned from. Its code and "
+      + "probabilities mean little." : "";
+    show(byId("unlike"), Boolean(strange));
+    byId("code").classList.toggle("doubtful-code", Boolean(strange));
+    show(byId("error-figure"), Boolean(encoded?.error_map));
+    if (encoded?.error_map) byId("error-map").src = "data:image/png;base64," + encoded.error_map;
+  }
+
   #change(changes) {
     const state = this.store.state;
     this.store.set({ ...state, upload: { ...state.upload, ...changes } });
   }
 
-  #download() {
-    if (!this.edited) return;
-    const words = [...this.store.state.upload.changes].map(([name, component]) => `${name}-${component}`);
-    download(this.edited.png, fileName(words.length > 0 ? words : ["reconstruction"]));
+  async #download() {
+    const { upload } = this.store.state;
+    if (!this.edited || !upload) return;
+    const words = [...upload.changes].map(([name, component]) => `${name}-${component}`);
+    try {
+      const { images } = await edit(upload.z, upload.logVariance, [this.#edit(upload)], this.scale);
+      download(images[0].png, fileName(words.length > 0 ? words : ["reconstruction"]));
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  /** The changes to an image as the API takes them. */
+  #edit(upload) {
+    const changes = Object.fromEntries([...upload.changes].map(([name, component]) =>
+      [name, componentIndex(this.model.factors.find((factor) => factor.name === name), component)]));
+    return { changes, keep_offset: upload.keepOffset };
   }
 
   update(state) {
@@ -149,20 +177,19 @@ export class UploadView {
 
   async #draw(state, signal) {
     const upload = state.upload;
-    const changes = Object.fromEntries([...upload.changes].map(([name, component]) =>
-      [name, componentIndex(this.model.factors.find((factor) => factor.name === name), component)]));
-    const wanted = [{ changes: {} }, { changes, keep_offset: upload.keepOffset }];
-    const { images } = await edit(upload.z, upload.logVariance, wanted, this.scale, signal);
+    const wanted = [{ changes: {} }, this.#edit(upload)];
+    const { images } = await edit(upload.z, upload.logVariance, wanted, 1, signal);
     const encoded = this.#encodedOf(upload);
     this.original = encoded
       ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component]))
       : images[0].components;
     this.edited = images[1];
     show(byId("input-figure"), encoded !== null);
+    this.#showTrust(encoded);
     byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;
-    if (encoded) await showPicture(byId("input"), encoded.input, this.scale, state.smooth);
-    await showPicture(byId("reconstruction"), images[0].png, this.scale, state.smooth);
-    await showPicture(byId("edited"), images[1].png, this.scale, state.smooth);
+    if (encoded) await showPicture(byId("input"), encoded.input, state.smooth);
+    await showPicture(byId("reconstruction"), images[0].png, state.smooth);
+    await showPicture(byId("edited"), images[1].png, state.smooth);
     byId("edited").alt = upload.changes.size === 0 ? "The reconstruction, not changed"
       : "The image with " + [...upload.changes].map(([name, component]) => `${name} ${component}`).join(", ");
     showCommand(byId("edited-command"), images[1].command);

@@ -13,6 +13,7 @@ Json factor_json(const FactorialMixture& prior, size_t index) {
   const torch::Tensor images = prior.held_images(index);
   Json json = {{"name", factor.name}, {"named", factor.named()}};
   if (factor.named()) json["property"] = factor.property;
+  if (!factor.original.empty()) json["original"] = factor.original;
   json["first"] = prior.block_begin(index);
   json["dimensions"] = factor.dimensions;
   json["components"] = Json::array();

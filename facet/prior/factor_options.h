@@ -17,12 +17,15 @@ struct FactorOptions {
   int64_t dimensions = 64;
   std::string property;
   std::vector<std::string> values;
+  /// The name that the model was trained with, where people have given it another; no option.
+  std::string original = {};
 
   bool named() const { return !property.empty(); }
   /// The component with the value `text`, or with the index `text`, counted from 0. Throws an Error
   /// with suggestions if there is none.
   int64_t component_of(const std::string& text) const;
-  /// The name of a named factor's component, such as "with"; a free factor's index, such as "3".
+  /// The name of a named factor's component, such as "with"; a free factor's index, such as "3",
+  /// unless people have named it.
   std::string component_name(int64_t component) const;
 
   void visit(OptionVisitor& visitor);

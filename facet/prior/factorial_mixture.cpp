@@ -220,6 +220,8 @@ size_t FactorialMixture::index_of(const std::string& name) const {
     if (factors[i].name == name) return i;
     names.push_back(factors[i].name);
   }
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (!name.empty() && factors[i].original == name) return i;
   throw Error({.doing = "looking up a factor",
                .object = name,
                .found = "no factor of this name",

@@ -14,6 +14,15 @@ namespace facet {
 
 namespace {
 
+/// "9,500 steps, 2,000 of them of the mixtures alone".
+std::string steps_by_phase(const TrainingLog& log) {
+  const int64_t done = log.steps_done();
+  const int64_t alone = std::clamp<int64_t>(done - log.lengths.pretrain, 0, log.lengths.initialise);
+  std::string text = plural(done, "step");
+  if (alone > 0) text += fmt::format(", {} of them of the mixtures alone", grouped(alone));
+  return text;
+}
+
 /// "the built-in portraits" or the pack's name.
 std::string data_name(const RunReport& report) {
   const std::string& pack = report.config.data.pack;
@@ -130,7 +139,7 @@ void Page::facts() {
   fact("Network", grouped(report_.network_parameters), "parameters");
   if (!report_.sessions.empty())
     fact("Training", duration(report_.training_seconds()),
-         plural(report_.log.steps_done(), "step") +
+         steps_by_phase(report_.log) +
              (report_.sessions.size() > 1 ? fmt::format(" in {} sessions", report_.sessions.size())
                                           : ""));
 }

@@ -42,7 +42,7 @@ void factor_table(Html& html, const RunReport& report) {
                "dimension is active when its mean varies over images by more than 0.01. KL in nats "
                "per image.",
                {{"class", "caption"}});
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open("table", {{"class", "table"}});
   column_heads(html,
                {"factor", "components", "used", "dead", "active dimensions", "perplexity", "KL[z]",
@@ -84,7 +84,7 @@ void property_table(Html& html, const RunReport& report) {
   if (evaluation.mean_gap)
     caption += fmt::format(" Its mean is {}.", decimal(*evaluation.mean_gap, 2));
   html.element("p", caption, {{"class", "caption"}});
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open("table", {{"class", "table matrix"}});
   std::vector<std::string> heads = {"factor"};
   for (const PropertyAgreement& agreement : evaluation.factors.front().properties)
@@ -172,7 +172,7 @@ void merged_table(Html& html, const RunReport& report) {
                "the share of images that are right if every value gets one group.",
                {{"class", "caption"}});
   {
-    const auto scroll = html.open("div", {{"class", "scroll"}});
+    const auto scroll = html.open("div", scroll_region());
     const auto table = html.open("table", {{"class", "table"}});
     column_heads(html, {"factor", "living", "groups", "matched", "NMI", "ARI", "property"},
                  /*last_is_text=*/true);
@@ -202,7 +202,7 @@ void dependence_table(Html& html, const RunReport& report) {
                            "nothing about the other. The mean over pairs is {}.",
                            decimal(evaluation.mean_dependence, 3)),
                {{"class", "caption"}});
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open("table", {{"class", "table matrix"}});
   std::vector<std::string> heads = {"factor"};
   for (const FactorEvaluation& factor : evaluation.factors) heads.push_back(factor.name);
@@ -237,7 +237,7 @@ void classifier_table(Html& html, const RunReport& report) {
           grouped(classifier.training_labels), grouped(classifier.samples),
           percent(classifier.joint_agreement)),
       {{"class", "caption"}});
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open("table", {{"class", "table"}});
   column_heads(html, {"factor", "real images", "reconstructions", "samples", "samples by value"},
                /*last_is_text=*/true);

@@ -56,7 +56,7 @@ void sheet(Html& html, const Figure& figure, int64_t cell) {
   const auto columns = static_cast<size_t>(figure.layout.columns);
   const std::vector<std::string>&rows = figure.layout.row_labels,
         &heads = figure.layout.column_labels;
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open(
       "table",
       {{"class", fmt::format("sheet{}{}", rows.empty() ? " bare" : "", columns > 5 ? " many" : "")},
@@ -78,6 +78,20 @@ void sheet(Html& html, const Figure& figure, int64_t cell) {
 
 }  // namespace
 
+Html::Attributes scroll_region() {
+  return {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "Wide table"}};
+}
+
+void write_command(Html& html, const std::string& command) {
+  const auto code = html.open("code", {{"class", "command"}});
+  for (size_t begin = 0; begin < command.size();) {
+    const size_t end = std::min(command.find(' ', begin), command.size());
+    html.element("span", command.substr(begin, end - begin), {{"class", "word"}});
+    if (end < command.size()) html.text(" ");
+    begin = end + 1;
+  }
+}
+
 void write_picture(Html& html, const ReportFigure& shown, const ImageShape& shape,
                    const char* heading, int64_t side) {
   const GridOptions& layout = shown.figure.layout;
@@ -94,7 +108,7 @@ void write_picture(Html& html, const ReportFigure& shown, const ImageShape& shap
     sheet(html, shown.figure, cell);
   const auto caption = html.open("figcaption");
   if (!shown.caption.empty()) html.element("p", shown.caption);
-  html.element("code", shown.command, {{"class", "command"}});
+  write_command(html, shown.command);
 }
 
 namespace {
@@ -109,7 +123,7 @@ void write_trees(Html& html, const RunReport& report) {
     html.element("p", shown.tree.title, {{"class", "caption"}});
     html.markup(dendrogram_svg(shown.tree));
     const auto caption = html.open("figcaption");
-    html.element("code", shown.command, {{"class", "command"}});
+    write_command(html, shown.command);
   }
 }
 

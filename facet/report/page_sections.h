@@ -16,6 +16,12 @@ void write_picture(Html& html, const ReportFigure& shown, const ImageShape& shap
 /// The section of all pictures but the one beside the headline.
 void write_pictures(Html& html, const RunReport& report);
 
+/// Of an element that scrolls sideways: a keyboard can reach it.
+Html::Attributes scroll_region();
+
+/// A command that wraps between words only and is copied as one line.
+void write_command(Html& html, const std::string& command);
+
 /// The section of all measures.
 void write_measures(Html& html, const RunReport& report);
 

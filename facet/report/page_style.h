@@ -75,6 +75,8 @@ svg .dot { fill: var(--page); stroke-width: 1.5; }
 .legend .note { font-style: italic; }
 
 .scroll { overflow-x: auto; max-width: 100%; }
+.scroll:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+.word { display: inline-block; max-width: 100%; }
 img { display: block; image-rendering: pixelated; }
 .wall { display: grid; grid-template-columns: repeat(var(--columns), 1fr); gap: 2px; max-width: calc(var(--columns) * (var(--cell) + 2px)); }
 .wall img { width: 100%; height: auto; }
@@ -102,7 +104,7 @@ img { display: block; image-rendering: pixelated; }
 .table tbody th { font-weight: 560; }
 .table small { display: block; color: var(--soft); font-size: .78rem; }
 .table .shaded, .matrix thead th + th { text-align: center; min-width: 4.2rem; }
-.table .shaded small { color: inherit; opacity: .72; }
+.table .shaded small { color: inherit; }
 .table tfoot td, .table tfoot th { border-bottom: 0; }
 
 details { border: 1px solid var(--rule); border-radius: 8px; background: var(--panel); margin-top: 1rem; }

@@ -24,7 +24,7 @@ void Explorer::Route::check_body(const std::string& content_type, size_t bytes) 
 }
 
 const Explorer::Route* Explorer::route(std::string_view path) {
-  static constexpr std::array<Route, 11> routes = {{
+  static constexpr std::array<Route, 18> routes = {{
       {"/api/v1/model", "GET", Body::none, answer_model},
       {"/api/v1/generate", "POST", Body::json, answer_generate},
       {"/api/v1/decode", "POST", Body::json, answer_decode},
@@ -34,6 +34,13 @@ const Explorer::Route* Explorer::route(std::string_view path) {
       {"/api/v1/atlas", "GET", Body::none, answer_atlas},
       {"/api/v1/directions", "GET", Body::none, answer_directions},
       {"/api/v1/nearest", "POST", Body::json, answer_nearest},
+      {"/api/v1/images", "GET", Body::none, answer_images},
+      {"/api/v1/image", "GET", Body::none, answer_image},
+      {"/api/v1/statements", "GET", Body::none, answer_statements},
+      {"/api/v1/reconstructions", "GET", Body::none, answer_reconstructions},
+      {"/api/v1/names", "POST", Body::json, answer_names},
+      {"/api/v1/labels", "POST", Body::json, answer_labels},
+      {"/api/v1/labels.csv", "GET", Body::none, answer_labels_csv},
       {"/api/v1/metrics", "GET", Body::none, answer_metrics},
       {"/api/v1/openapi.yaml", "GET", Body::none, answer_openapi},
   }};
@@ -55,7 +62,7 @@ void Explorer::check_body(std::string_view path, const std::string& content_type
 
 Explorer::Explorer(ExplorerOptions options)
     : context_(options.run, options.device, options.program, std::move(options.pack),
-               options.refine) {}
+               options.refine, options.write, options.data_notice) {}
 
 Explorer::~Explorer() = default;
 

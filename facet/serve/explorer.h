@@ -21,6 +21,8 @@ struct ExplorerOptions {
   std::optional<Pack> pack;            ///< to search for nearest images
   std::string program = "facet";       ///< with its version
   RefineChoice refine;                 ///< of pictures
+  bool write = false;                  ///< whether names and labels may be written to the run
+  std::string data_notice;             ///< why there is no pack; may be empty
 };
 
 class Explorer : public RequestHandler {

@@ -6,11 +6,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
 
 #include "facet/data/pack.h"
+#include "facet/serve/label_book.h"
 #include "facet/serve/message.h"
 #include "facet/serve/model_reloader.h"
 #include "facet/serve/model_thread.h"
@@ -24,17 +26,21 @@ namespace facet {
 struct HandlerContext {
   /// An Error where the folder has no run, or a model that cannot be read.
   HandlerContext(const std::filesystem::path& run_, torch::Device device_,
-                 const std::string& program_, std::optional<Pack> pack,
-                 const RefineChoice& refine_);
+                 const std::string& program_, std::optional<Pack> pack, const RefineChoice& refine_,
+                 bool write_ = false, std::string data_notice_ = "");
 
   std::filesystem::path run;  ///< as the user gave it; commands name it so
   torch::Device device;
-  std::string program;  ///< with its version
-  RefineChoice refine;  ///< of pictures
+  std::string program;      ///< with its version
+  RefineChoice refine;      ///< of pictures
+  bool write;               ///< whether names and labels may be written to the run
+  std::string data_notice;  ///< why there are no images; may be empty
   RunWatch run_watch;
   ModelThread thread;
   std::unique_ptr<NearestImages> nearest;  ///< null without a pack
   ModelReloader model;
+  LabelBook labels;
+  std::mutex names_mutex;
   std::counting_semaphore<8> image_readers{2};  ///< large images take much memory
 };
 
@@ -52,6 +58,17 @@ ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request);
+
+// handlers_data.cpp: images of the pack, as the model sees them.
+ApiResponse answer_images(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_image(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_statements(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_reconstructions(HandlerContext& context, const ApiRequest& request);
+
+// handlers_write.cpp: what people add to a run.
+ApiResponse answer_names(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_labels(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_labels_csv(HandlerContext& context, const ApiRequest& request);
 
 // handlers_components.cpp: what the components of a factor look like.
 ApiResponse answer_atlas(HandlerContext& context, const ApiRequest& request);

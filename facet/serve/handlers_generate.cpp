@@ -60,12 +60,16 @@ ApiResponse answer_generate(HandlerContext& context, const ApiRequest& request) 
   const FactorialMixture& prior = model->prior();
   const Json json = parse_body(request.body);
   const RequestValue body(json);
-  body.require_keys({"states", "scale", "format"});
+  body.require_keys({"states", "scale", "command_scale", "format"});
   std::vector<State> states;
   for (const RequestValue& value : body.at("states").elements(1, kMostStates))
     states.push_back(read_state(prior, value));
   const Look look = read_look(body, model->shape(), static_cast<int64_t>(states.size()));
 
+  // A page may show pictures at scale 1 and enlarge them itself.
+  const int64_t command_scale = body.has("command_scale")
+                                    ? body.at("command_scale").integer(1, kLargestPictureScale)
+                                    : look.scale;
   std::vector<torch::Tensor> z, components;
   std::vector<std::string> commands;
   PictureNoise noise;
@@ -73,7 +77,7 @@ ApiResponse answer_generate(HandlerContext& context, const ApiRequest& request) 
     const LatentSample drawn = draw_recipe(prior, state.recipe, 1);
     z.push_back(drawn.z);
     components.push_back(drawn.components);
-    commands.push_back(sample_command(context, *model, state, look.scale));
+    commands.push_back(sample_command(context, *model, state, command_scale));
     noise.keys.push_back(PictureNoise::each(Key(state.seed).fold("samples"), 1).keys.front());
   }
   const LatentSample latents{torch::cat(z), torch::cat(components)};

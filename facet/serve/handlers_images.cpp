@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "facet/core/base64.h"
 #include "facet/core/torch.h"
@@ -24,6 +25,29 @@ struct Upload {
   Json notice;  // null where nothing was done to it
 };
 
+/// Whether a PNG may have transparent pixels: its colour type says so, or a chunk before the
+/// pixels.
+bool may_be_transparent(const std::string& bytes) {
+  if (bytes.size() < 33 || bytes.compare(1, 3, "PNG") != 0) return false;
+  const int colour_type = bytes[25];
+  return (colour_type & 4) != 0 ||
+         bytes.substr(0, bytes.find("IDAT")).find("tRNS") != std::string::npos;
+}
+
+/// What was done to an image, in one sentence; null where nothing was.
+Json upload_notice(const ImageShape& found, const ImageShape& shape, bool transparent) {
+  std::vector<std::string> parts;
+  if (found.height * shape.width != found.width * shape.height)
+    parts.push_back("cropped to the centre");
+  if (found.height != shape.height || found.width != shape.width) parts.push_back("resized");
+  if (found.channels != shape.channels)
+    parts.push_back(shape.channels == 1 ? "made grey" : "given three colour channels");
+  if (transparent) parts.push_back("laid on white where it is transparent");
+  if (parts.empty()) return Json();
+  return fmt::format("{} (width x height) made {}: {}", shape_text(found), shape_text(shape),
+                     fmt::join(parts, ", "));
+}
+
 Upload read_upload(HandlerContext& context, const ImageShape& shape, const std::string& bytes) {
   if (!context.image_readers.try_acquire_for(std::chrono::seconds(5)))
     throw ApiError(503, "too many images are being read; try again in a second");
@@ -34,11 +58,10 @@ Upload read_upload(HandlerContext& context, const ImageShape& shape, const std::
   const Image image =
       decode_image(bytes, "upload", {.pixels = kMostImagePixels, .jpeg_scans = kMostJpegScans});
   const ImageShape found{image.channels, image.height, image.width};
-  if (found == shape) return {to_tensor({image}), found, Json()};
+  const Json notice = upload_notice(found, shape, may_be_transparent(bytes));
+  if (found == shape) return {to_tensor({image}), found, notice};
   const Image fitted = resize(with_channels(image, shape.channels), shape.height, shape.width);
-  return {to_tensor({fitted}), found,
-          fmt::format("{} made {}: cropped to the centre, resized and converted", shape_text(found),
-                      shape_text(shape))};
+  return {to_tensor({fitted}), found, notice};
 }
 
 /// The probabilities of all components of every factor, for the encoding of one image.
@@ -54,6 +77,31 @@ Json factor_probabilities(const FactorialMixture& prior, const Encoding& encodin
                        {"probabilities", probabilities}});
   }
   return factors;
+}
+
+/// Where an uploaded image stands among images of the test split; null while they are encoded.
+Json trust_json(const HandlerContext& context, const ServedModel& model, const Upload& upload,
+                const Encoding& encoding, const torch::Tensor& reconstruction) {
+  const auto table = context.nearest ? context.nearest->table(model.version) : nullptr;
+  if (!table) return Json();
+  const double error = image_errors(upload.pixels, reconstruction)[0].item<double>();
+  const double density = typicality(model.prior(), encoding.mean)[0].item<double>();
+  return {{"error", error},
+          {"error_percentile", percentile(table->errors, error)},
+          {"typicality", density},
+          {"typicality_percentile", percentile(table->reference, density)},
+          {"images", table->reference.size()}};
+}
+
+/// The absolute difference of two images, brightest where it is largest, U8 [1, 1, H, W].
+torch::Tensor error_map(const torch::Tensor& pixels, const torch::Tensor& means) {
+  return (pixels.to(kFloat32) - means.to(kFloat32))
+      .abs()
+      .mean(1, /*keepdim=*/true)
+      .mul(3)
+      .clamp(0, 255)
+      .round()
+      .to(kUInt8);
 }
 
 /// 1 in the dimensions of the factors that the request names, or of all, float64 [Z].
@@ -91,14 +139,17 @@ ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
   context.thread.run([&] { encoding = encode_pixels(*model->networks, upload.pixels); });
   const Json factors = factor_probabilities(model->prior(), encoding);
   const torch::Tensor reconstruction = context.thread.pictures(model, encoding.mean, edit_noise(1));
-  return json_response({{"version", model->version},
-                        {"notice", upload.notice},
-                        {"original", shape_json(upload.original)},
-                        {"z", to_doubles(encoding.mean)},
-                        {"log_variance", to_doubles(encoding.log_variance)},
-                        {"factors", factors},
-                        {"input", base64(draw_one(upload.pixels, 0, scale))},
-                        {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
+  return json_response(
+      {{"version", model->version},
+       {"notice", upload.notice},
+       {"trust", trust_json(context, *model, upload, encoding, reconstruction)},
+       {"error_map", base64(draw_one(error_map(upload.pixels, reconstruction), 0, scale))},
+       {"original", shape_json(upload.original)},
+       {"z", to_doubles(encoding.mean)},
+       {"log_variance", to_doubles(encoding.log_variance)},
+       {"factors", factors},
+       {"input", base64(draw_one(upload.pixels, 0, scale))},
+       {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
 }
 
 ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request) {

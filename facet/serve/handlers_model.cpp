@@ -22,9 +22,11 @@ const Json& limits_json() {
   return limits;
 }
 
-Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model) {
+Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model,
+                  const std::string& notice) {
   if (nearest == nullptr)
-    return {{"available", false}, {"ready", false}, {"images", 0}, {"encoded", 0}};
+    return {
+        {"available", false}, {"ready", false}, {"images", 0}, {"encoded", 0}, {"notice", notice}};
   return {{"available", true},
           {"ready", model && nearest->ready(model->version)},
           {"images", nearest->count()},
@@ -35,14 +37,17 @@ Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model)
 
 HandlerContext::HandlerContext(const std::filesystem::path& run_, torch::Device device_,
                                const std::string& program_, std::optional<Pack> pack,
-                               const RefineChoice& refine_)
+                               const RefineChoice& refine_, bool write_, std::string data_notice_)
     : run(run_),
       device(device_),
       program(program_),
       refine(refine_),
+      write(write_),
+      data_notice(std::move(data_notice_)),
       run_watch(RunFolder::open(run)),
       nearest(pack ? std::make_unique<NearestImages>(std::move(*pack)) : nullptr),
-      model(RunFolder::open(run), device, thread, nearest.get(), refine) {}
+      model(RunFolder::open(run), device, thread, nearest.get(), refine),
+      labels(RunFolder::open(run)) {}
 
 ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
   Query(request, {});
@@ -54,7 +59,8 @@ ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
        {"ready", model != nullptr},
        {"training", context.run_watch.training()},
        {"model", model ? model->summary : Json()},
-       {"nearest", nearest_json(context.nearest.get(), model)},
+       {"write", context.write},
+       {"nearest", nearest_json(context.nearest.get(), model, context.data_notice)},
        {"limits", limits_json()}});
 }
 

@@ -4,11 +4,13 @@
 #include <cctype>
 #include <charconv>
 #include <functional>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "facet/export/page_files.h"
+#include "facet/serve/http_options.h"
 
 namespace facet {
 
@@ -83,8 +85,25 @@ void complete_headers(ApiResponse& response) {
   response.headers["X-Frame-Options"] = "DENY";
 }
 
-RequestRules::RequestRules(const RequestHandler& handler, std::vector<std::string> hosts)
-    : handler_(handler), hosts_({"localhost", "127.0.0.1", "::1"}) {
+bool is_loopback(const std::string& host) {
+  const std::string name = host_name(host);
+  return name == "localhost" || name == "::1" || name.starts_with("127.");
+}
+
+std::string random_token() {
+  std::random_device device;  // of the operating system
+  std::string token;
+  for (int word = 0; word < 4; ++word) token += fmt::format("{:08x}", device());
+  return token;
+}
+
+RequestRules::RequestRules(const RequestHandler& handler, std::vector<std::string> hosts,
+                           std::string token)
+    : handler_(handler),
+      hosts_({"localhost", "127.0.0.1", "::1"}),
+      token_(std::move(token)),
+      // Servers at other ports of this machine share its cookies.
+      cookie_(fmt::format("facet-{:016x}", std::hash<std::string>()(token_))) {
   for (std::string& host : hosts) hosts_.push_back(host_name(std::move(host)));
 }
 
@@ -108,6 +127,15 @@ CheckedRequest RequestRules::check(const RequestHead& head) const {
 
 std::optional<ApiResponse> RequestRules::page_answer(const ApiRequest& request) const {
   if (!handler_.method_at(request.path).empty()) return std::nullopt;
+  if (!token_.empty() && request.path == "/" && request.query.count("token") > 0) {
+    // The token leaves the address, which people share and browsers keep.
+    ApiResponse response;
+    response.status = 303;
+    response.headers = {
+        {"Location", "/"},
+        {"Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_, token_)}};
+    return response;
+  }
   const PageFile* file = find_page_file(handler_.page_file(request.path));
   if (file == nullptr) return std::nullopt;
   return page_response(*file, request.if_none_match);
@@ -115,6 +143,33 @@ std::optional<ApiResponse> RequestRules::page_answer(const ApiRequest& request) 
 
 bool RequestRules::is_our_host(const std::string& host) const {
   return std::find(hosts_.begin(), hosts_.end(), host_name(host)) != hosts_.end();
+}
+
+bool RequestRules::knows_token(const RequestHead& head, const ApiRequest& request) const {
+  if (token_.empty()) return true;
+  const auto is_ours = [&](std::string_view text) {
+    if (text.size() != token_.size()) return false;
+    unsigned differences = 0;  // of all letters, so that the time tells nothing
+    for (size_t i = 0; i < text.size(); ++i)
+      differences |= static_cast<unsigned char>(text[i]) ^ static_cast<unsigned char>(token_[i]);
+    return differences == 0;
+  };
+  const auto [first, last] = request.query.equal_range("token");
+  if (request.path == "/" &&
+      std::any_of(first, last, [&](const auto& entry) { return is_ours(entry.second); }))
+    return true;
+  constexpr std::string_view kBearer = "Bearer ";
+  if (head.authorization.starts_with(kBearer) &&
+      is_ours(std::string_view(head.authorization).substr(kBearer.size())))
+    return true;
+  std::string_view rest = head.cookie;
+  while (!rest.empty()) {
+    std::string_view part = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    if (part.starts_with(cookie_ + "=") && is_ours(part.substr(cookie_.size() + 1))) return true;
+  }
+  return false;
 }
 
 /// The method that an address of the handler or of the page takes; empty where there is nothing.
@@ -126,7 +181,11 @@ std::string_view RequestRules::method_at(std::string_view path) const {
 
 /// An ApiError for the first rule that a request breaks.
 void RequestRules::require(const RequestHead& head, const ApiRequest& request) const {
-  if (!is_our_host(head.host))
+  if (!knows_token(head, request))
+    throw ApiError(401,
+                   "this server needs a token: open the address that facet serve has printed, or "
+                   "send 'Authorization: Bearer TOKEN'");
+  if (token_.empty() && !is_our_host(head.host))
     throw ApiError(403, "the Host header names another server; --allow-host lets a name in");
   if (head.encoded)
     throw ApiError(411, "a body must come whole, with a Content-Length and not encoded");

@@ -22,7 +22,9 @@ struct CheckedRequest {
 class RequestRules {
  public:
   /// `hosts` are names that requests may call the server by, besides those of this machine.
-  RequestRules(const RequestHandler& handler, std::vector<std::string> hosts);
+  /// With a `token` requests have to know it, and may use any name.
+  RequestRules(const RequestHandler& handler, std::vector<std::string> hosts,
+               std::string token = "");
 
   CheckedRequest check(const RequestHead& head) const;
 
@@ -31,11 +33,13 @@ class RequestRules {
 
  private:
   bool is_our_host(const std::string& host) const;
+  bool knows_token(const RequestHead& head, const ApiRequest& request) const;
   std::string_view method_at(std::string_view path) const;
   void require(const RequestHead& head, const ApiRequest& request) const;
 
   const RequestHandler& handler_;
   std::vector<std::string> hosts_;
+  std::string token_, cookie_;  // the token, and the name of its cookie
 };
 
 /// The path and the query parameters of a target, decoded; a '%' that begins no code stays.

@@ -93,7 +93,7 @@ struct Service {
   Service(RequestHandler& handler_, const HttpOptions& options_)
       : handler(handler_),
         options(options_),
-        rules(handler_, own_hosts(options_)),
+        rules(handler_, own_hosts(options_), options_.token),
         budget(static_cast<int64_t>(options_.bytes_in_flight)),
         workers(options_.connections) {}
 

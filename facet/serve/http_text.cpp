@@ -61,6 +61,8 @@ RequestHead RequestParser::head() const {
   head.fetch_site = text(message["Sec-Fetch-Site"]);
   head.content_type = text(message[http::field::content_type]);
   head.if_none_match = text(message[http::field::if_none_match]);
+  head.cookie = text(message[http::field::cookie]);
+  head.authorization = text(message[http::field::authorization]);
   head.encoded = message.count(http::field::transfer_encoding) > 0 ||
                  message.count(http::field::content_encoding) > 0;
   head.awaits_continue =

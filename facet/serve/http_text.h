@@ -23,6 +23,8 @@ struct RequestHead {
   std::string fetch_site;          ///< of the Sec-Fetch-Site header, which browsers send
   std::string content_type;        ///< of the header
   std::string if_none_match;       ///< of the header
+  std::string cookie;              ///< of the header
+  std::string authorization;       ///< of the header
   bool encoded = false;            ///< has a Transfer-Encoding or a Content-Encoding
   bool awaits_continue = false;    ///< sends its body when told to
   bool keep_alive = false;         ///< further requests may follow

@@ -3,9 +3,11 @@
 #include <chrono>
 
 #include "facet/core/error.h"
+#include "facet/model/model_summary.h"
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/message.h"
 #include "facet/train/loaded_run.h"
+#include "facet/train/run_names.h"
 
 namespace facet {
 
@@ -18,7 +20,7 @@ ModelReloader::ModelReloader(const RunFolder& folder, torch::Device device, Mode
       thread_(thread),
       nearest_(nearest) {
   // A run that has only begun has no model yet; one that cannot be read will not mend itself.
-  if (const std::string version = file_version(path_); !version.empty()) load(version);
+  if (const std::string version = wanted_version(); !version.empty()) load(version);
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -40,9 +42,16 @@ void ModelReloader::watch() {
   }
 }
 
+std::string ModelReloader::wanted_version() const {
+  const std::string model = file_version(path_);
+  return model.empty() ? model : model + file_version(folder_.names());
+}
+
 void ModelReloader::load(const std::string& version) {
   seen_ = version;
   const ServedModelPointer fresh = load_served_model(path_, version, device_, thread_);
+  apply_names(fresh->networks->prior, read_names(folder_));
+  fresh->summary.update(model_summary(*fresh->networks));
   fresh->refinement = load_refinement({folder_, {}, fresh->networks}, refine_);
   if (nearest_ != nullptr && nearest_->pack().shape() != fresh->shape())
     throw Error({.doing = "searching the pack",
@@ -58,7 +67,7 @@ void ModelReloader::load(const std::string& version) {
 
 void ModelReloader::refresh() {
   const std::lock_guard lock(refresh_mutex_);
-  const std::string version = file_version(path_);
+  const std::string version = wanted_version();
   if (version.empty() || version == seen_) return;
   try {
     load(version);

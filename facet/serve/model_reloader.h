@@ -36,6 +36,8 @@ class ModelReloader {
 
  private:
   void load(const std::string& version);
+  /// Changes with the model and with the names of its factors.
+  std::string wanted_version() const;
   void watch();
 
   RunFolder folder_;

@@ -51,12 +51,15 @@ void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, Model
 void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread) {
   torch::NoGradGuard no_gradient;
   const torch::Tensor latents = torch::empty({count(), model->prior().dimensions()}, kFloat32);
+  const auto table = std::make_shared<ImageTable>(count(), model->prior().size());
   while (encoded_ < count() && !ending_) {
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
       thread.run([&] {
         const torch::Tensor pixels = pack_.images.slice(start, size);
-        latents.narrow(0, start, size).copy_(encode_pixels(*model->networks, pixels).mean);
+        const Encoding encoding = encode_pixels(*model->networks, pixels);
+        latents.narrow(0, start, size).copy_(encoding.mean);
+        table->take(model->prior(), encoding, start);
       });
       encoded_ += size;
     } catch (const ApiError&) {  // too busy: people come first
@@ -64,11 +67,45 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
     }
   }
   if (encoded_ < count()) return;
+  measure_errors(*model, thread, latents, *table);
+  if (ending_) return;
+  table->finish(pack_);
   const torch::Tensor stddev = latents.std(0, /*unbiased=*/false).clamp_min(1e-6);
   const std::lock_guard lock(mutex_);
   latents_ = latents / stddev;
   stddev_ = stddev;
+  table_ = table;
   version_ = model->version;
+}
+
+/// The reconstruction errors of some test images, or of others where there are none.
+void NearestImages::measure_errors(const ServedModel& model, ModelThread& thread,
+                                   const torch::Tensor& latents, ImageTable& table) {
+  const std::vector<int64_t> rows = reference_rows(pack_, count());
+  for (size_t first = 0; first < rows.size() && !ending_;) {
+    const size_t size = std::min<size_t>(kEncodeAtOnce, rows.size() - first);
+    const torch::Tensor chosen =
+        torch::tensor(std::vector<int64_t>(rows.begin() + static_cast<int64_t>(first),
+                                           rows.begin() + static_cast<int64_t>(first + size)));
+    try {
+      thread.run([&] {
+        const Vae& networks = *model.networks;
+        const torch::Tensor means = decode_means(
+            networks, latents.index_select(0, chosen).to(kFloat64).to(networks.device()));
+        const torch::Tensor errors = image_errors(pack_.images.gather(chosen), means);
+        for (int64_t n = 0; n < errors.size(0); ++n)
+          table.errors.push_back(errors[n].item<double>());
+      });
+      first += size;
+    } catch (const ApiError&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+}
+
+std::shared_ptr<const ImageTable> NearestImages::table(const std::string& version) const {
+  const std::lock_guard lock(mutex_);
+  return version_ == version ? table_ : nullptr;
 }
 
 Neighbours NearestImages::find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count_,

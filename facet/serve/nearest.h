@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "facet/data/pack.h"
+#include "facet/serve/image_table.h"
 #include "facet/serve/model_thread.h"
 
 namespace facet {
@@ -33,6 +34,9 @@ class NearestImages {
   int64_t encoded() const { return encoded_; }
   bool ready(const std::string& version) const;
 
+  /// What the model says of every image; null until all are encoded with this version.
+  std::shared_ptr<const ImageTable> table(const std::string& version) const;
+
   /// Encodes the pack with a model, dropping what was encoded with another.
   void encode_with(const std::shared_ptr<ServedModel>& model, ModelThread& thread);
 
@@ -43,11 +47,14 @@ class NearestImages {
 
  private:
   void encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread);
+  void measure_errors(const ServedModel& model, ModelThread& thread, const torch::Tensor& latents,
+                      ImageTable& table);
 
   Pack pack_;
   mutable std::mutex mutex_;
   std::string version_;             // of what follows; empty while nothing is ready
   torch::Tensor latents_, stddev_;  // float32 [N, Z] and [Z]
+  std::shared_ptr<const ImageTable> table_;
   std::atomic<int64_t> encoded_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread thread_;

@@ -16,6 +16,11 @@ namespace {
 constexpr int64_t kReadAtOnce = 4 << 20;   // bytes of metrics; the next request reads on
 constexpr int64_t kLongestLine = 1 << 20;  // longer ones are shown as empty records
 constexpr double kSilenceOfStopped = 300;  // seconds
+constexpr double kMeasuredSeconds = 120;   // over which the speed of a training is measured
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 double seconds_since_change(const std::filesystem::path& path) {
   struct stat status {};
@@ -75,6 +80,7 @@ void RunWatch::read_new_lines() {
     if (record.contains("phase")) last_ = std::move(record);
     starts_.push_back(start + static_cast<int64_t>(end) + 1);
   }
+  note_progress();
   // A line that does not fit is passed over.
   if (begin == 0 && static_cast<int64_t>(bytes.size()) == kReadAtOnce)
     starts_.back() = start + kReadAtOnce;
@@ -105,11 +111,36 @@ Json RunWatch::living() const {
   return list;
 }
 
+/// Metrics have no times, so the speed is that at which their lines come.
+void RunWatch::note_progress() {
+  if (!last_.contains("phase") || !last_["phase"].is_string() || !last_.contains("step") ||
+      !last_["step"].is_number_integer())
+    return;
+  const Progress now{steady_seconds(), last_["phase"].get<std::string>(),
+                     last_["step"].get<int64_t>()};
+  if (!progress_.empty() &&
+      (progress_.back().phase != now.phase || progress_.back().step > now.step))
+    progress_.clear();
+  if (progress_.empty() || progress_.back().step < now.step) progress_.push_back(now);
+  while (progress_.size() > 2 && now.seconds - progress_.front().seconds > kMeasuredSeconds)
+    progress_.pop_front();
+}
+
+double RunWatch::steps_per_second() const {
+  if (progress_.size() < 2) return 0;
+  const double seconds = progress_.back().seconds - progress_.front().seconds;
+  return seconds > 0 ? static_cast<double>(progress_.back().step - progress_.front().step) / seconds
+                     : 0;
+}
+
 Json RunWatch::training_locked() {
   const auto lines = static_cast<int64_t>(starts_.size()) - 1;
-  const bool finished = std::filesystem::exists(folder_.evaluation());
   const double silence =
       std::min(seconds_since_change(folder_.metrics()), seconds_since_change(folder_.state()));
+  // A model without metrics was copied from a run that had ended.
+  const bool finished = std::filesystem::exists(folder_.evaluation()) ||
+                        (lines == 0 && std::filesystem::exists(folder_.model()) &&
+                         !std::filesystem::exists(folder_.state()));
   const char* state = finished                       ? "finished"
                       : silence <= kSilenceOfStopped ? "running"
                       : lines == 0                   ? "waiting"
@@ -119,6 +150,13 @@ Json RunWatch::training_locked() {
   training["step"] = last_.contains("step") ? last_["step"] : Json(0);
   training["lines"] = lines;
   training["phase_steps"] = phases_;
+  const double speed = steps_per_second();
+  if (speed > 0 && training["state"] == "running" && training["phase"].is_string()) {
+    training["steps_per_second"] = speed;
+    const int64_t left =
+        phases_.value(training["phase"].get<std::string>(), int64_t{0}) - progress_.back().step;
+    training["seconds_left"] = static_cast<double>(std::max<int64_t>(left, 0)) / speed;
+  }
   return training;
 }
 

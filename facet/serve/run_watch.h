@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class RunWatch {
   Json records(int64_t first, int64_t last) const;  // lines from 0, without the last
   Json training_locked();
   Json living() const;
+  void note_progress();
+  double steps_per_second() const;  // 0 where it is not known
 
   RunFolder folder_;
   Json phases_;  // steps by phase, from the config
@@ -33,6 +36,12 @@ class RunWatch {
   uint64_t inode_ = 0;
   std::vector<int64_t> starts_ = {0};  // where lines begin, and where the next one will
   Json last_, last_with_factors_;
+  struct Progress {
+    double seconds;  // of a steady clock
+    std::string phase;
+    int64_t step;
+  };
+  std::deque<Progress> progress_;  // of the present phase, in the last minutes
 };
 
 }  // namespace facet

@@ -11,7 +11,8 @@ namespace facet {
 
 struct ServeOptions {
   std::string run;             ///< a run folder, finished or still training
-  std::string pack;            ///< to search for nearest images; may be empty
+  std::string pack;            ///< images to show and search; empty: those of the run's config
+  bool write = false;          ///< whether names and labels may be written to the run
   std::string device = "cpu";  ///< where to compute
   HttpOptions http;
   RefineChoice refine;  ///< of pictures

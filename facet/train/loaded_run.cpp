@@ -8,6 +8,7 @@
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
 #include "facet/model/refiner.h"
+#include "facet/train/run_names.h"
 
 namespace facet {
 
@@ -17,6 +18,7 @@ LoadedRun load_run(const std::filesystem::path& path, const std::string& device)
   const RunFolder folder = RunFolder::open(file ? path.parent_path() : path);
   LoadedRun run{folder, read_saved_config(folder.config()),
                 read_model(file ? path : folder.model())};
+  apply_names(run.model->prior, read_names(folder));
   run.model->move_to(where);
   return run;
 }

@@ -23,6 +23,10 @@ struct RunFolder {
   std::filesystem::path previous_state() const { return path / "state-previous.safetensors"; }
   std::filesystem::path evaluation() const { return path / "eval.json"; }
   std::filesystem::path samples() const { return path / "samples.png"; }
+  /// Names that people gave to factors and components (train/run_names.h).
+  std::filesystem::path names() const { return path / "names.json"; }
+  /// Labels that people gave in the explorer.
+  std::filesystem::path labels() const { return path / "labels.json"; }
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path events() const { return path / "events"; }
   /// What `facet eval --fidelity` adds to a run.

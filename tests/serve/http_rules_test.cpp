@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "facet/serve/http_options.h"
 #include "tests/serve/stub_server.h"
 
 namespace facet {
@@ -108,6 +109,43 @@ TEST(HttpRules, AskTheHandlerAboutBodies) {
   EXPECT_EQ(refusal(head), 413);
   head.length = ~uint64_t{0};
   EXPECT_EQ(refusal(head), 413);
+}
+
+TEST(HttpRules, ATokenIsNeededAndStandsForTheName) {
+  const StubHandler handler;
+  const RequestRules rules(handler, {}, "0123456789abcdef");
+  const auto status = [&](const RequestHead& head) {
+    const CheckedRequest checked = rules.check(head);
+    return checked.refusal ? checked.refusal->status : 0;
+  };
+  RequestHead head = get("/");
+  head.host = "any.example";
+  EXPECT_EQ(status(head), 401);
+  head.authorization = "Bearer 0123456789abcdef";
+  EXPECT_EQ(status(head), 0);
+  head.authorization = "Bearer 0123456789abcdee";
+  EXPECT_EQ(status(head), 401);
+  head.authorization = "";
+  head.target = "/?token=0123456789abcdef";
+  EXPECT_EQ(status(head), 0);
+  const auto moved = rules.page_answer(rules.check(head).request);
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_EQ(moved->status, 303);
+  const std::string cookie = moved->headers.at("Set-Cookie");
+  EXPECT_NE(cookie.find("HttpOnly; SameSite=Strict"), std::string::npos);
+  head.target = "/app.mjs";
+  EXPECT_EQ(status(head), 401);
+  head.cookie = "other=1; " + cookie.substr(0, cookie.find(';'));
+  EXPECT_EQ(status(head), 0);
+}
+
+TEST(HttpRules, KnowWhichAddressesOnlyThisMachineReaches) {
+  for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"0.0.0.0", "::", "192.168.1.2", "example.org"})
+    EXPECT_FALSE(is_loopback(host)) << host;
+  EXPECT_EQ(random_token().size(), 32u);
+  EXPECT_NE(random_token(), random_token());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
 /** Milliseconds to wait for what should happen soon; a busy machine may take long. */
-export const DEADLINE = 90000;
+export const DEADLINE = Number(process.env.FACET_DEADLINE ?? 90000);
 
 /** True in the page when it shows the picture that its address means. */
 export const SETTLED = "document.getElementById('picture').getAttribute('aria-busy') === 'false'";

@@ -2,45 +2,22 @@
 // classifier that was trained on real portraits only decides whether a picture shows glasses.
 //   node --test explorer_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { Browser, DEADLINE, SETTLED, findBrowser, pause } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
+import { environment, program, serve, stop, train } from "./served.mjs";
 
-const program = process.env.FACET_PROGRAM;
-const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "facet-explorer-"));
 const run = join(folder, "run");
-const environment = { ...process.env, OMP_NUM_THREADS: "1" };
 const SEEN = 900; // portraits that train the classifier; the others test it
 let browser, server, portraits, classifier;
 
-/** Starts `facet serve` and waits for its address. */
-function serve(path) {
-  const child = spawn(program, ["serve", path, "--port", "0"], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
-  return new Promise((resolve, reject) => {
-    let said = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const address = /http:\/\/[^\s]+/.exec(said);
-      if (address) resolve({ child, address: address[0] });
-    });
-    child.on("exit", (status) => reject(new Error(`facet serve ended with status ${status}`)));
-  });
-}
-
-async function stop({ child }) {
-  const ended = new Promise((resolve) => child.on("exit", resolve));
-  child.kill();
-  await ended;
-}
-
 before(async () => {
-  execFileSync(program, ["train", join(here, "explorer.json"), "--out", run], { env: environment, stdio: "ignore" });
+  train(run);
   const pack = join(folder, "portraits.safetensors");
   const drawing = ["import", "portraits", "--count", "1200", "--size", "16", "--seed", "9", "--out", pack];
   execFileSync(program, drawing, { stdio: "ignore" });
@@ -102,7 +79,7 @@ test("the page loads: a picture, a switch for two values, strips for more", asyn
   assert.equal(await browser.evaluate("document.querySelectorAll('#factors .panel').length"), 3);
   assert.equal(await attribute(glasses, "role"), "switch");
   assert.equal(await browser.evaluate("document.querySelectorAll('#factors [data-factor=first] [role=radio]').length"), 6);
-  assert.ok((await browser.evaluate("document.getElementById('picture').naturalWidth")) >= 256);
+  assert.equal(await browser.evaluate("document.getElementById('picture').naturalWidth"), 16); // the browser enlarges it
   assert.match(await attribute("#picture", "alt"), /glasses (with|without), style \w+, first \d/);
 });
 
@@ -179,6 +156,85 @@ test("a pinned picture stays beside the current one, with a list of differences"
   assert.equal(await browser.source(), before);
 });
 
+/** The pixels of the thumbnails of a factor, as text. */
+function thumbnails(factor) {
+  return browser.evaluate(`[...document.querySelectorAll("#factors [data-factor=${factor}] .thumbnail")].map((canvas) => canvas.toDataURL())`);
+}
+
+test("thumbnails show the present picture with each component, or what it changes", async () => {
+  await open("#seed=3&style=short");
+  const means = await thumbnails("style");
+  await open("#seed=3&style=short&thumbs=live");
+  await browser.until("document.querySelectorAll('#factors [data-live=live]').length === 12");
+  const live = await thumbnails("style");
+  assert.ok(live.every((picture, index) => picture !== means[index]));
+  await browser.evaluate("document.getElementById('thumbnails').value = 'difference'; document.getElementById('thumbnails').dispatchEvent(new Event('change'))");
+  await browser.until("document.querySelectorAll('#factors [data-live=difference]').length === 12");
+  const black = await browser.evaluate(`(() => {
+    const canvas = document.querySelector("#factors [data-factor=style] [aria-checked=true] canvas");
+    return Math.max(...canvas.getContext("2d").getImageData(0, 0, 16, 16).data.filter((_, place) => place % 4 < 3));
+  })()`);
+  assert.equal(black, 0); // the chosen component changes nothing
+});
+
+test("a path leads from the pinned picture to the present one, also as an animated file", async () => {
+  await open("#seed=3&pin=seed%3D5%26t%3D0.7");
+  await browser.click("#path summary");
+  await browser.until("document.querySelectorAll('#path-images img').length === 9");
+  const ends = await browser.evaluate("['#path-images img:first-child', '#path-images img:last-child', '#pinned-picture', '#picture'].map((name) => document.querySelector(name).src)");
+  assert.deepEqual(ends.slice(0, 2), ends.slice(2));
+  const { bytes } = await downloaded("#path-file");
+  assert.equal(bytes.indexOf("acTL") > 0 && bytes.readUInt32BE(bytes.indexOf("acTL") + 4), 16); // there and back
+  await browser.evaluate("document.getElementById('path-factor').value = 'glasses'; document.getElementById('path-factor').dispatchEvent(new Event('change'))");
+  await browser.until(`document.querySelector('#path-images img:last-child').src !== ${JSON.stringify(ends[1])}`);
+  assert.equal(await browser.evaluate("document.querySelector('#path-images img').src"), ends[0]);
+});
+
+test("24 draws differ in their seed only, and a click takes one", async () => {
+  await open("#seed=3&glasses=with");
+  await browser.click("#sheet summary");
+  await browser.until("document.querySelectorAll('#sheet-images img').length === 24");
+  const chosen = await browser.evaluate("document.querySelector('#sheet-images button:nth-child(7) img').src");
+  await browser.changes(() => browser.click("#sheet-images button:nth-child(7)"));
+  assert.equal(await browser.source(), chosen);
+  assert.match(await browser.evaluate("location.hash"), /seed=7&t=0.7&glasses=with/);
+});
+
+test("charts have one cursor with names, smoothing, a logarithmic axis and a range of steps", async () => {
+  await open("#view=training&seed=1");
+  await browser.until("document.querySelectorAll('#charts .line').length >= 10");
+  const over = (type, share) => browser.evaluate(`(() => {
+    const chart = document.querySelector("#charts .chart");
+    const area = chart.getBoundingClientRect();
+    const place = { clientX: area.left + ${share} * area.width, clientY: area.top + 60, bubbles: true };
+    chart.dispatchEvent(new PointerEvent("${type}", place));
+  })()`);
+  await over("pointermove", 0.5);
+  const readouts = await browser.evaluate("[...document.querySelectorAll('.readout')].map((node) => node.textContent).filter(Boolean)");
+  assert.ok(readouts.length >= 5, "all charts show the step");
+  assert.match(readouts[0], /^step \d+train /);
+  assert.ok(readouts.some((text) => /KL\[z\] .*KL\[r\] /.test(text)));
+  await browser.evaluate("document.getElementById('smoothing').value = 0.8; document.getElementById('smoothing').dispatchEvent(new Event('input'))");
+  assert.ok((await browser.evaluate("document.querySelectorAll('#charts .faint').length")) >= 5);
+  await browser.click("#log-steps");
+  const ticks = "[...document.querySelectorAll('#charts .chart')[0].querySelectorAll('.tick')].map((node) => node.textContent)";
+  assert.ok((await browser.evaluate(ticks)).includes("1000"));
+  await browser.click("#log-steps");
+  await over("pointerdown", 0.5);
+  await over("pointerup", 0.8);
+  await browser.until("!document.getElementById('all-steps').hidden");
+  assert.ok(!(await browser.evaluate(ticks)).includes("0"), "the first steps are out of view");
+  const cut = await browser.evaluate(`[...document.querySelectorAll("#charts .chart")].flatMap((chart) => {
+    const area = chart.getBoundingClientRect();
+    return [...chart.querySelectorAll("text")].filter((node) => {
+      const box = node.getBoundingClientRect();
+      return box.left < area.left - 1 || box.right > area.right + 1;
+    }).map((node) => node.textContent);
+  })`);
+  assert.deepEqual(cut, []);
+  await browser.click("#all-steps");
+});
+
 /** The file that a click on the selector downloads. */
 async function downloaded(selector) {
   const known = new Set(readdirSync(browser.folder));
@@ -217,8 +273,7 @@ test("an image is uploaded, read, edited and downloaded", async () => {
   await browser.changes(() => browser.click("#keep-offset"), "edited");
   assert.ok(classifier.score(await pixels("edited")) > 0);
   assert.match(await browser.text("edited-command"), /facet edit .*--change glasses=with/);
-  const shown = Buffer.from((await browser.source("edited")).split(",")[1], "base64");
-  assert.deepEqual((await downloaded("#edited-download")).bytes, shown);
+  assert.equal((await downloaded("#edited-download")).bytes.readUInt32BE(16), 256); // its width: 16 pixels, 16 times each
   await browser.changes(() => browser.click("#code [data-factor=glasses] .panel-actions button"), "edited");
   assert.equal(await browser.source("edited"), await browser.source("reconstruction"));
 });
@@ -411,11 +466,18 @@ test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints, []);
 });
 
-test("a stopped server is announced politely", async () => {
-  await open("#seed=3");
+test("a server that is gone is shown, and what was requested is drawn when it is back", async () => {
+  await open("#seed=3&glasses=without");
+  const before = await browser.source();
+  const port = new URL(server.address).port;
   await stop(server);
-  server = null;
-  await browser.click("#redraw");
-  await browser.until("document.getElementById('announcement').textContent.includes('cannot be reached')");
-  assert.equal(await attribute("#announcement", "aria-live"), "polite");
+  await browser.click(glasses);
+  await browser.until("document.getElementById('connection').textContent.includes('Reconnecting')");
+  assert.equal(await attribute("#connection", "role"), "status");
+  assert.equal(await browser.source(), before);
+  server = await serve(run, [], port);
+  await browser.until(`document.getElementById("picture").src !== ${JSON.stringify(before)} && ${SETTLED}`);
+  assert.match(await attribute("#picture", "alt"), /glasses with,/);
+  assert.match(await browser.text("command"), /glasses=with/);
+  assert.equal(await browser.evaluate("document.getElementById('connection').hidden"), true);
 });

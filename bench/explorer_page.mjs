@@ -1,0 +1,97 @@
+// How fast the explorer is for one visitor and for many: milliseconds to the first picture and from a switch to its picture,
+// frames per second while images and components scroll, pictures per second at scale 1 from eight clients, and the
+// server's memory over many requests.
+//   node bench/explorer_page.mjs PROGRAM RUN [REQUESTS]
+import { readFileSync } from "node:fs";
+import { Browser, SETTLED, findBrowser, pause } from "../tests/web/browser.mjs";
+
+const [program, run, requests = "10000"] = process.argv.slice(2);
+process.env.FACET_PROGRAM = program;
+const { serve, stop } = await import("../tests/web/served.mjs");
+
+const quantile = (numbers, share) => [...numbers].sort((a, b) => a - b)[Math.floor(share * (numbers.length - 1))];
+
+async function firstPicture(browser, address) {
+  const times = [];
+  for (let visit = 0; visit < 5; ++visit) {
+    await browser.leave();
+    const began = performance.now();
+    await browser.send("Page.navigate", { url: `${address}/#seed=${visit + 1}` });
+    await browser.until(`document.getElementById("picture") !== null && document.getElementById("picture").naturalWidth > 0 && ${SETTLED}`);
+    times.push(performance.now() - began);
+  }
+  return quantile(times, 0.5);
+}
+
+/** Milliseconds from a click to the decoded picture, measured in the page. */
+async function switches(browser) {
+  return browser.evaluate(`(async () => {
+    const [image, times] = [document.getElementById("picture"), []];
+    const buttons = [...document.querySelectorAll("#factors .switch, #factors [role=radio]")].filter((node) => node.checkVisibility());
+    for (let turn = 0; turn < 100; ++turn) {
+      const began = performance.now();
+      const old = image.src;
+      buttons[(7 * turn) % buttons.length].click();
+      while (image.src === old && performance.now() - began < 1000) await new Promise((resolve) => setTimeout(resolve, 1));
+      await image.decode();
+      if (image.src !== old) times.push(performance.now() - began);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    return times;
+  })()`);
+}
+
+/** Frames per second while an element scrolls for two seconds. */
+function frames(browser, selector) {
+  return browser.evaluate(`(async () => {
+    const node = document.querySelector("${selector}");
+    if (!node) return 0;
+    const began = performance.now();
+    let frames = 0;
+    while (performance.now() - began < 2000) {
+      node.scrollTop += 40;
+      if (node.scrollTop + node.clientHeight >= node.scrollHeight - 1) node.scrollTop = 0;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      ++frames;
+    }
+    return frames / ((performance.now() - began) / 1000);
+  })()`);
+}
+
+function residentMiB(child) {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) / 1024;
+}
+
+async function load(address, count) {
+  let next = 0;
+  const began = performance.now();
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    while (next < count) {
+      const body = JSON.stringify({ states: [{ seed: ++next }], scale: 1 });
+      const answer = await fetch(`${address}/api/v1/generate`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      await answer.arrayBuffer();
+    }
+  }));
+  return count / ((performance.now() - began) / 1000);
+}
+
+const server = await serve(run);
+const browser = await Browser.start(findBrowser());
+await browser.resize(1280, 900);
+console.log(`first picture: ${(await firstPicture(browser, server.address)).toFixed(0)} ms (median of 5)`);
+const times = await switches(browser);
+console.log(`switch to picture: median ${quantile(times, 0.5).toFixed(0)} ms, 95th percentile ${quantile(times, 0.95).toFixed(0)} ms (${times.length} switches)`);
+const wall = await frames(browser, "#factors .wall");
+if (wall > 0) console.log(`wall of components: ${wall.toFixed(0)} frames per second`);
+await browser.open(`${server.address}/#view=data&images=,,index,`);
+await browser.until("document.querySelectorAll('.data-cell').length > 8");
+await pause(500);
+console.log(`grid of ${await browser.text("data-count")}: ${(await frames(browser, "#data-grid")).toFixed(0)} frames per second`);
+await browser.end();
+await load(server.address, 500);
+const before = residentMiB(server.child);
+const speed = await load(server.address, Number(requests));
+console.log(`scale 1, 8 clients: ${speed.toFixed(0)} pictures per second`);
+console.log(`memory: ${before.toFixed(0)} MiB before and ${residentMiB(server.child).toFixed(0)} MiB after ${requests} requests`);
+await stop(server);

@@ -1,0 +1,174 @@
+// The data behind the model, and what people add to a run: lists of images by component, statements of labels, one image with its
+// code, how far an upload is like the data, names, and labels. Nothing is written without --write.
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { Browser, SETTLED, findBrowser, pause } from "./browser.mjs";
+import { Portraits } from "./portraits.mjs";
+import { WIDTHS, facet, serve, stop, train } from "./served.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "facet-data-"));
+const run = join(folder, "run");
+let browser, server, portraits;
+
+before(async () => {
+  train(run);
+  const pack = join(folder, "portraits.safetensors");
+  facet("import", "portraits", "--count", "40", "--size", "16", "--seed", "9", "--out", pack);
+  portraits = new Portraits(pack, "glasses");
+  server = await serve(run, ["--write"]);
+  browser = await Browser.start(findBrowser());
+  await browser.resize(1280, 900);
+}, { timeout: 500000 });
+
+after(async () => {
+  await browser?.end();
+  if (server) await stop(server);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function open(state = "#view=data&seed=1") {
+  await browser.open(`${server.address}/${state}`);
+  await browser.until("document.getElementById('model-facts').textContent.includes('factor')");
+}
+
+const LISTED = "document.querySelectorAll('.data-cell:not([hidden])').length > 8 && document.querySelector('.data-cell').ariaLabel !== 'Loading'";
+const api = (path, options) => browser.evaluate(`fetch("api/v1/${path}", ${JSON.stringify(options ?? {})}).then((answer) => answer.json())`);
+const post = (path, body) => api(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+test("the run's own data are found without options", async () => {
+  await open();
+  await browser.until(LISTED);
+  assert.equal(await browser.text("data-count"), "3,000 images");
+});
+
+test("a component shows its images, most typical first, and what labels say", async () => {
+  await open("#view=data&seed=1&images=style,1,typical,");
+  await browser.until(LISTED);
+  const { total, images } = await api("images?factor=style&component=1&order=typical");
+  assert.ok(total > 100 && total < 3000);
+  const right = images.filter((image) => image.labels.hair_style === "short").length;
+  assert.ok(right >= 0.9 * images.length, `${right} of ${images.length}`); // it was trained with these labels
+  assert.ok(images.every((image) => image.code.style.component === 1));
+  const doubtful = (await api("images?factor=style&component=1&order=borderline")).images.map((image) => image.code.style.probability);
+  assert.deepEqual(doubtful, [...doubtful].sort((a, b) => a - b));
+  await browser.until("document.querySelectorAll('.component-card').length === 4");
+  await browser.until("/hair style: short \\d+ %/.test(document.getElementById('data-components').textContent)");
+});
+
+test("the grid makes only the cells in view, whatever their number", async () => {
+  await open("#view=data&seed=1&images=,,index,");
+  await browser.until(LISTED);
+  await browser.evaluate("document.getElementById('data-grid').scrollTop = 1e9");
+  await browser.until("[...document.querySelectorAll('.data-cell')].some((cell) => cell.ariaLabel === 'Image 2999')");
+  assert.ok((await browser.evaluate("document.querySelectorAll('.data-cell').length")) < 400);
+});
+
+test("a click opens an image with its code, and the image can be edited", async () => {
+  await open("#view=data&seed=1&images=,,index,");
+  await browser.until(LISTED);
+  await browser.click(".data-cell[aria-label='Image 5']");
+  await browser.until("document.getElementById('image-dialog').open");
+  assert.equal(await browser.evaluate("document.querySelectorAll('#image-code tr').length"), 3);
+  assert.match(await browser.text("image-labels"), /glasses: with/);
+  await browser.click("#image-edit");
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+  assert.match(await browser.text("trust"), /% of the test images/);
+});
+
+async function upload(name, bytes) {
+  const file = join(folder, name);
+  writeFileSync(file, bytes);
+  await open("#view=image&seed=1");
+  await browser.until("document.querySelectorAll('#code .panel').length === 3");
+  await browser.chooseFile("#file", file);
+  await browser.until("document.getElementById('edited').naturalWidth > 0");
+}
+
+test("an upload unlike the data is said to be so, another portrait is not", async () => {
+  await upload("portrait.png", portraits.png(3));
+  assert.equal(await browser.evaluate("document.getElementById('unlike').hidden"), true);
+  const noise = await browser.evaluate(`(() => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [16, 16];
+    const context = canvas.getContext("2d");
+    for (let y = 0; y < 16; ++y) for (let x = 0; x < 16; ++x) {
+      context.fillStyle = (x + y) % 2 ? "#f0f" : "#0f0";
+      context.fillRect(x, y, 1, 1);
+    }
+    return canvas.toDataURL().split(",")[1];
+  })()`);
+  await upload("checks.png", Buffer.from(noise, "base64"));
+  assert.match(await browser.text("unlike"), /unlike the images/);
+  assert.equal(await browser.evaluate("document.getElementById('error-figure').hidden"), false);
+});
+
+test("a name is used by the page, by commands and by addresses, and old names still work", async () => {
+  await open();
+  await post("names", { factor: "first", name: "background" });
+  await post("names", { factor: "background", component: 3, name: "blue" });
+  const saved = JSON.parse(readFileSync(join(run, "names.json"), "utf8"));
+  assert.deepEqual(saved, { factors: { first: { name: "background", components: { 3: "blue" } } } });
+  await browser.open(`${server.address}/#seed=3&first=3`);
+  await browser.until(`${SETTLED} && document.querySelector("[data-factor=background]") !== null`);
+  assert.match(await browser.evaluate("document.getElementById('picture').alt"), /background blue/);
+  assert.match(await browser.text("command"), /--fix background=blue/);
+  facet("sample", run, "--count", "1", "--fix", "background=blue", "--out", join(folder, "named.png"));
+  facet("sample", run, "--count", "1", "--fix", "first=3", "--out", join(folder, "old.png"));
+  assert.deepEqual(readFileSync(join(folder, "named.png")), readFileSync(join(folder, "old.png")));
+  assert.match(facet("info", run), /background/);
+  for (const name of ["glasses", "a=b", "7", ""]) {
+    const answer = await post("names", { factor: "background", ...(name === "" ? { component: 0, name: "blue" } : { name }) });
+    assert.equal(answer.error?.status, 400, name);
+  }
+  await post("names", { factor: "background", name: "" });
+  assert.deepEqual(Object.keys(JSON.parse(readFileSync(join(run, "names.json"), "utf8")).factors), ["first"]);
+});
+
+test("images and components are labelled, and the table has the labels", async () => {
+  await open();
+  await browser.until(LISTED);
+  assert.equal((await post("labels", { property: "mood", value: "good", rows: [0, 2] })).images, 2);
+  const { images } = await post("labels", { property: "mood", value: "plain", factor: "style", component: 0 });
+  assert.ok(images > 100);
+  await post("labels", { property: "mood", value: "", rows: [2] });
+  const table = await browser.evaluate("fetch('api/v1/labels.csv').then((answer) => answer.text())");
+  const [head, first] = table.split("\n");
+  assert.match(head, /^file,.*,mood$/);
+  assert.match(first, /^000000\.png,.*,(good|plain)$/);
+  assert.ok(existsSync(join(run, "labels.json")));
+  const next = await api("images?order=borderline&factor=style&unlabelled=mood");
+  assert.ok(next.total > 0 && next.images.every((image) => !("mood" in image.labels)));
+});
+
+test("without --write nothing can be written", async () => {
+  const other = await serve(run);
+  const files = () => readdirSync(run).map((name) => `${name} ${statSync(join(run, name)).mtimeMs}`);
+  const before = files();
+  await browser.open(`${other.address}/#view=data&seed=1`);
+  await browser.until(LISTED);
+  assert.equal((await post("names", { factor: "style", name: "hair" })).error.status, 403);
+  assert.equal((await post("labels", { property: "mood", value: "good", rows: [1] })).error.status, 403);
+  assert.equal(await browser.evaluate("document.getElementById('labelling').hidden && document.getElementById('rename').hidden"), true);
+  assert.deepEqual(files(), before);
+  browser.complaints.splice(0); // the two refusals
+  await browser.leave();
+  await stop(other);
+});
+
+for (const width of WIDTHS) {
+  test(`the data view fits into ${width} pixels`, async () => {
+    await browser.resize(width, width === 844 ? 390 : 900, { phone: width === 390 });
+    await open("#view=data&seed=1&images=style,1,typical,");
+    await browser.until(LISTED);
+    await pause(100);
+    assert.ok((await browser.evaluate("document.documentElement.scrollWidth")) <= width);
+    await browser.resize(1280, 900);
+  });
+}
+
+test("the console shows no error and no warning", () => {
+  assert.deepEqual(browser.complaints.filter((line) => !line.includes("400 (Bad Request)")), []);
+});
