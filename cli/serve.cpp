@@ -1,41 +1,24 @@
 // `facet serve RUN`: the explorer, a page in the browser on which properties are turned like
 // switches. Serves a finished run or one that is still training, on this machine alone unless told
 // otherwise.
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "cli/interruption.h"
 #include "cli/picture_options.h"
+#include "cli/server_address.h"
 #include "facet/serve/serve_run.h"
 
 namespace facet {
 
 namespace {
 
-/// Where a browser of another machine finds the server.
-std::string reachable_host(const std::string& host) {
-  if (host != "0.0.0.0" && host != "::")
-    return host.find(':') != std::string::npos ? "[" + host + "]" : host;
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : host;
-}
-
 void run_serve(ServeOptions options) {
-  const bool is_open = !is_loopback(options.http.host);
-  if (is_open && options.http.token.empty()) options.http.token = random_token();
-  if (is_open)
-    fmt::print(stderr,
-               "warning: --host {} lets other machines connect. Only those who know the token in "
-               "the address can use the server, but the connection is not encrypted: in a network "
-               "that you do not trust, use an SSH tunnel.\n",
-               options.http.host);
+  require_token_beyond_loopback(options.http);
   const auto ready = [&](int port) {
     // Requests under way are answered first; who does not want to wait for them sends it again.
     catch_interruption();
-    fmt::print("serving {} at http://{}:{}{} - Ctrl-C ends it\n", options.run,
-               reachable_host(options.http.host), port,
-               options.http.token.empty() ? "" : "/?token=" + options.http.token);
+    fmt::print("serving {} at {} - Ctrl-C ends it\n", options.run,
+               server_address(options.http, port));
     std::fflush(stdout);
   };
   serve_run(options, ready, interrupted);

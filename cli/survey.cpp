@@ -6,6 +6,7 @@
 
 #include "cli/interruption.h"
 #include "cli/picture_options.h"
+#include "cli/server_address.h"
 #include "facet/core/error.h"
 #include "facet/core/json.h"
 #include "facet/report/make_survey.h"
@@ -35,14 +36,13 @@ void run_survey_making(SurveyArguments& arguments) {
   fmt::print("survey    {}\n", request.folder.string());
 }
 
-void run_survey_serving(const SurveyArguments& arguments) {
+void run_survey_serving(SurveyArguments& arguments) {
+  require_token_beyond_loopback(arguments.http);
   const auto ready = [&](int port, const std::string& notice) {
     catch_interruption();
     if (!notice.empty()) fmt::print("{}\n", notice);
-    const bool is_six = arguments.http.host.find(':') != std::string::npos;
-    fmt::print("serving the survey {} at http://{}:{} - Ctrl-C ends it, no answer is lost\n",
-               arguments.path, is_six ? "[" + arguments.http.host + "]" : arguments.http.host,
-               port);
+    fmt::print("serving the survey {} at {} - Ctrl-C ends it, no answer is lost\n", arguments.path,
+               server_address(arguments.http, port));
     std::fflush(stdout);
   };
   serve_survey({arguments.path, arguments.http}, ready, interrupted);
@@ -104,6 +104,10 @@ void add_survey_command(const Command& program) {
   command
       .repeated("--allow-host", arguments->http.allowed_hosts,
                 "A name that browsers may call this server by")
+      .needs(serve);
+  command
+      .option("--token", arguments->http.token,
+              "What requests must know; beyond this machine a random one, if none is given")
       .needs(serve);
   command.flag("--json", arguments->json, "Print one JSON object").needs(score);
   command.device_option(arguments->device);
