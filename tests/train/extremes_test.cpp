@@ -1,4 +1,4 @@
-// Data sets at the edge: all of them train to finite bounds, or are refused by name.
+// Data sets at the edge: all of them train to finite bounds.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -6,8 +6,6 @@
 #include "facet/core/torch.h"
 #include "facet/eval/bounds.h"
 #include "facet/train/trainer.h"
-#include "tests/contains.h"
-#include "tests/message_of.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/runs.h"
 
@@ -70,9 +68,7 @@ TEST_F(ExtremesTest, ConstantImages) {
 
 TEST_F(ExtremesTest, FarMoreComponentsThanImages) {
   config_.model.factors = {{"only", 200, 2}};
-  const std::string found =
-      message_of([&] { EXPECT_TRUE(std::isfinite(bound(training_pack(noise_images(12))))); });
-  EXPECT_TRUE(found == "no error" || contains(found, "components")) << found;
+  EXPECT_TRUE(std::isfinite(bound(training_pack(noise_images(12)))));
 }
 
 TEST_F(ExtremesTest, OneDimension) {
