@@ -128,6 +128,30 @@ TEST_F(Surveyed, WithoutTheDataThereAreNoPhotographs) {
   expect_refused({"survey", "run1", "--out", "asked", "--controls", "1"}, "gone");
 }
 
+TEST_F(Surveyed, ShowsRefinedSamplesBesideTheSamePhotographs) {
+  const ProgramResult refined =
+      facet({"refine", "run1", "--steps", "2", "--batch-size", "4", "--set",
+             "network.preset=custom", "--set", "network.width=16", "--set",
+             "network.multipliers=[1,2]", "--set", "network.blocks=1"});
+  ASSERT_EQ(refined.status, 0) << refined.err;
+  const ProgramResult made = facet({"survey", "run1", "--out", "sharp", "--samples", "5",
+                                    "--controls", "4", "--refined", "--refine-steps", "2"});
+  EXPECT_TRUE(contains(made.out, "10 samples, refined, and 8 photographs")) << made.err;
+  const auto pictures = [&](const SurveyFolder& folder, const std::string& kind) {
+    std::multiset<std::string> found;
+    const Json key = Json::parse(read_text(folder.key(), "test"));
+    for (const Json& item : key["items"])
+      if (item["kind"] == kind && item["repeats"] == "")
+        found.insert(read_text(folder.picture(item["item"]), "test"));
+    return found;
+  };
+  const SurveyFolder sharp{folder_ / "sharp"};
+  EXPECT_TRUE(sharp.read().refined);
+  EXPECT_EQ(pictures(sharp, "sample").size(), 10u);
+  EXPECT_TRUE(pictures(sharp, "photograph") == pictures(survey(), "photograph"));
+  EXPECT_FALSE(pictures(sharp, "sample") == pictures(survey(), "sample"));
+}
+
 TEST_F(Surveyed, ScoresAndReportsTheAnswers) {
   answer_all();
   const ProgramResult scored = facet({"survey", "--score", "survey"});
