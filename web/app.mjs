@@ -76,7 +76,7 @@ async function watchModel() {
     if (changed && next.model) {
       const atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available);
-      upload.setModel(next.model, atlases, next.limits);
+      upload.setModel(next.model, atlases, next.limits, next.nearest.available);
       data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }
