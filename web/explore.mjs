@@ -78,12 +78,14 @@ export class Explore {
     this.neighbours.setModel(model, hasNearest);
     show(byId("not-placed"), !model.placed);
     show(byId("explore-columns"), model.placed);
-    if (!model.placed) this.pairs.request((signal) => this.#showPairs(signal));
   }
 
-  /** The speed of a training in phase 1, under its reconstructions. */
-  setTraining(training) {
+  /** The speed of a training in phase 1, and reconstructions by its newest model once the data are read. */
+  setTraining(training, data) {
     byId("phase-one-speed").textContent = speedText(training);
+    if (!this.model || this.model.placed || !(data.images > 0) || this.pairsOf === this.model.version) return;
+    this.pairsOf = this.model.version;
+    this.pairs.request((signal) => this.#showPairs(signal));
   }
 
   /** Fixed images beside their reconstructions, while there are no components to switch. */
