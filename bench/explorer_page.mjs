@@ -1,11 +1,11 @@
 // How fast the explorer is for one visitor and for many: milliseconds to the first picture and from a switch to its picture,
 // frames per second while images and components scroll, pictures per second at scale 1 from eight clients, and the
 // server's memory over many requests.
-//   node bench/explorer_page.mjs PROGRAM RUN [REQUESTS]
+//   node bench/explorer_page.mjs PROGRAM RUN [REQUESTS [PACK]]
 import { readFileSync } from "node:fs";
 import { Browser, SETTLED, findBrowser, pause } from "../tests/web/browser.mjs";
 
-const [program, run, requests = "10000"] = process.argv.slice(2);
+const [program, run, requests = "10000", pack] = process.argv.slice(2);
 process.env.FACET_PROGRAM = program;
 const { serve, stop } = await import("../tests/web/served.mjs");
 
@@ -76,7 +76,7 @@ async function load(address, count) {
   return count / ((performance.now() - began) / 1000);
 }
 
-const server = await serve(run);
+const server = await serve(run, pack ? ["--pack", pack] : []);
 const browser = await Browser.start(findBrowser());
 await browser.resize(1280, 900);
 console.log(`first picture: ${(await firstPicture(browser, server.address)).toFixed(0)} ms (median of 5)`);

@@ -71,15 +71,15 @@ async function watchModel() {
     connection.found();
     showSummary();
     data.setSummary(next);
-    explore.setTraining(next.training);
     if (store.state.view === "data" && !changed) data.update(store.state);
     if (changed && next.model) {
       const atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available);
-      upload.setModel(next.model, atlases, next.limits);
+      upload.setModel(next.model, atlases, next.limits, next.nearest.available);
       data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }
+    explore.setTraining(next.training, next.nearest);
     store.settle();
     if (first || changed) readAddress();
     else if (returned) update(); // what was requested in the meantime has no answer yet

@@ -4,6 +4,7 @@
 
 import { Newest, getImage, getImages, getStatements, setLabels, setName } from "./api.mjs";
 import { announce, byId, counted, element, report, show } from "./dom.mjs";
+import { ComponentMap } from "./map.mjs";
 import { byShare, componentLabel, percent } from "./values.mjs";
 
 const SHEET = 64;
@@ -26,6 +27,10 @@ export class DataView {
     byId("data-order").addEventListener("change", () => this.#choose({ order: byId("data-order").value }));
     byId("data-factor").addEventListener("change", () => this.#choose({ factor: byId("data-factor").value || null, component: null }));
     byId("data-unlabelled").addEventListener("change", () => this.#choose({ unlabelled: byId("data-unlabelled").value || null }));
+    this.map = new ComponentMap((component, name) => {
+      this.#choose({ component });
+      announce(`Images of ${name}`);
+    });
     this.scroller = byId("data-grid");
     this.scroller.addEventListener("scroll", () => this.#layout(), { passive: true });
     this.scroller.addEventListener("keydown", (event) => this.#key(event));
@@ -106,6 +111,7 @@ export class DataView {
   /** The components of the chosen factor by share, each with its statement; dead ones are folded. */
   #components({ factor: name, component }) {
     const factor = this.model.factors.find((candidate) => candidate.name === name);
+    this.map.update(factor, this.model, this.atlases);
     show(byId("data-components"), factor !== undefined);
     const property = factor && this.known?.factors.find((each) => each.name === name)?.property;
     byId("data-suggestion").textContent = property && !factor.named ? `The labels of ${property} explain this factor.` : "";

@@ -130,3 +130,9 @@ export async function showPicture(image, base64, smooth) {
   image.src = "data:image/png;base64," + base64;
   await image.decode();
 }
+
+/** The pixels of a picture, three numbers for each. */
+export function pixelsOf(canvas) {
+  const { data } = canvas.getContext("2d", { willReadFrequently: true }).getImageData(0, 0, canvas.width, canvas.height);
+  return Float32Array.from(data.filter((_, place) => place % 4 < 3));
+}

@@ -1,11 +1,12 @@
 // The first view: one large picture, its factors beside it, and a pinned picture for comparison.
 
-import { Newest, generate, getReconstructions, nearest } from "./api.mjs";
+import { Newest, generate, getReconstructions } from "./api.mjs";
 import { Combinations } from "./combinations.mjs";
 import { waitForPicture } from "./connection.mjs";
 import { announce, byId, copy, counted, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
 import { FactorPanel } from "./factors.mjs";
 import { LiveThumbnails } from "./live.mjs";
+import { Neighbours } from "./neighbours.mjs";
 import { Paths } from "./paths.mjs";
 import {
   choiceOf, choose, differences, move, pictureKey, redrawAll, redrawFactor, toRequest, toggleHold, withChoice,
@@ -13,7 +14,6 @@ import {
 
 /** Downloaded pictures have a scale that gives their shorter side about this many pixels. */
 const DOWNLOAD_SIDE = 512;
-const NEAREST = 8;
 
 /** How many times the model's pixels are repeated in a downloaded picture. */
 export function downloadScale(shape) {
@@ -51,7 +51,7 @@ export class Explore {
       byId("picture").setAttribute("aria-busy", String(error.isConnection ?? false));
       report(error);
     });
-    this.neighbours = new Newest(report);
+    this.neighbours = new Neighbours("nearest");
     this.pairs = new Newest(report);
     this.combinations = new Combinations(store);
     this.thumbnails = new LiveThumbnails(store);
@@ -65,7 +65,6 @@ export class Explore {
     byId("temperature").addEventListener("input", (event) => this.#temperature(Number(event.target.value)));
     byId("seed").addEventListener("change", (event) => this.#seed(event.target));
     byId("smooth").addEventListener("click", () => this.#set({ smooth: !store.state.smooth }));
-    byId("nearest").addEventListener("toggle", () => this.#showNearest());
   }
 
   setModel(model, atlases, hasNearest) {
@@ -76,15 +75,17 @@ export class Explore {
     replacePanels(byId("factors"), this.panels.map((panel) => panel.node));
     this.combinations.setModel(model);
     this.paths.setModel(model);
-    show(byId("nearest"), hasNearest);
+    this.neighbours.setModel(model, hasNearest);
     show(byId("not-placed"), !model.placed);
     show(byId("explore-columns"), model.placed);
-    if (!model.placed) this.pairs.request((signal) => this.#showPairs(signal));
   }
 
-  /** The speed of a training in phase 1, under its reconstructions. */
-  setTraining(training) {
+  /** The speed of a training in phase 1, and reconstructions by its newest model once the data are read. */
+  setTraining(training, data) {
     byId("phase-one-speed").textContent = speedText(training);
+    if (!this.model || this.model.placed || !(data.images > 0) || this.pairsOf === this.model.version) return;
+    this.pairsOf = this.model.version;
+    this.pairs.request((signal) => this.#showPairs(signal));
   }
 
   /** Fixed images beside their reconstructions, while there are no components to switch. */
@@ -212,7 +213,7 @@ export class Explore {
     showCommand(byId("command"), shown.command);
     await this.#compare(state.smooth);
     this.#updatePanels(this.store.state.picture);
-    this.#showNearest();
+    this.neighbours.update(shown.z);
     this.paths.update(shown, pinned);
     this.thumbnails.update(state, shown, this.panels, this.model);
     if (this.failed) announce("");
@@ -231,23 +232,6 @@ export class Explore {
       element("li", {}, element("strong", {}, row.name), ` ${row.before} → ${row.after}`));
     if (rows.length === 0) rows.push(element("li", {}, "No difference yet. Change something."));
     byId("difference-list").replaceChildren(...rows);
-  }
-
-  #showNearest() {
-    const shown = this.shown;
-    if (!byId("nearest").open || byId("nearest").hidden || !shown || this.neighboursOf === shown.key) return;
-    this.neighbours.request(async (signal) => {
-      const { images } = await nearest(shown.z, NEAREST, signal);
-      this.neighboursOf = shown.key;
-      byId("nearest-images").replaceChildren(...images.map((image) => this.#neighbour(image)));
-    });
-  }
-
-  #neighbour(image) {
-    const labels = Object.entries(image.labels).map(([property, value]) => `${property} ${value}`).join(", ");
-    const alt = `Image ${image.index} of the data set, ${labels || "without labels"}`;
-    const picture = element("img", { src: "data:image/png;base64," + image.png, alt, title: alt });
-    return element("figure", {}, picture, element("figcaption", {}, `distance ${image.distance.toFixed(2)}`));
   }
 }
 

@@ -85,8 +85,9 @@ export async function encode(blob, scale, signal) {
   return (await ask(`encode?scale=${scale}`, options)).json();
 }
 
-export async function nearest(z, count, signal) {
-  return (await ask("nearest", json({ z, count }, signal))).json();
+/** @param {string[]} factors that count; none: all */
+export async function nearest(z, count, signal, factors = []) {
+  return (await ask("nearest", json({ z, count, factors }, signal))).json();
 }
 
 export async function getDirections(factor, component, signal) {

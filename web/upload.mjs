@@ -5,6 +5,7 @@ import { Newest, edit, encode } from "./api.mjs";
 import { announce, byId, copy, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
 import { downloadScale } from "./explore.mjs";
 import { CodePanel } from "./factors.mjs";
+import { Neighbours } from "./neighbours.mjs";
 import { componentIndex } from "./state.mjs";
 
 /** Longest side of an image that the browser converts before it is sent. */
@@ -19,6 +20,8 @@ export class UploadView {
     this.encoded = null;
     this.edits = new Newest(report);
     this.uploads = new Newest(report);
+    this.neighbours = new Neighbours("similar");
+    byId("similar-edited").addEventListener("change", () => this.#search());
     byId("file").addEventListener("change", (event) => this.take(event.target.files));
     byId("keep-offset").addEventListener("click", () => this.#change({ keepOffset: !this.store.state.upload.keepOffset }));
     byId("undo-all").addEventListener("click", () => this.#change({ changes: new Map() }));
@@ -49,7 +52,8 @@ export class UploadView {
     });
   }
 
-  setModel(model, atlases, limits) {
+  setModel(model, atlases, limits, hasNearest) {
+    this.neighbours.setModel(model, hasNearest);
     this.model = model;
     this.limits = limits;
     this.scale = downloadScale(model.shape);
@@ -124,6 +128,12 @@ export class UploadView {
     if (encoded?.error_map) byId("error-map").src = "data:image/png;base64," + encoded.error_map;
   }
 
+  /** Searches for the image as it is, or as it was edited. */
+  #search() {
+    const wanted = byId("similar-edited").value === "edited" ? this.edited : this.reconstructed;
+    if (wanted) this.neighbours.update(wanted.z);
+  }
+
   #change(changes) {
     const state = this.store.state;
     this.store.set({ ...state, upload: { ...state.upload, ...changes } });
@@ -184,6 +194,8 @@ export class UploadView {
       ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component]))
       : images[0].components;
     this.edited = images[1];
+    this.reconstructed = images[0];
+    this.#search();
     show(byId("input-figure"), encoded !== null);
     this.#showTrust(encoded);
     byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;

@@ -2,7 +2,8 @@
 // their pictures, in a strip or, if there are many, on a wall. Those of a free factor are sorted by their share of the images,
 // and dead ones are folded away.
 
-import { counted, drawing, element, report, show } from "./dom.mjs";
+import { counted, drawing, element, pixelsOf, report, show } from "./dom.mjs";
+import { similarityOrder, squaredDistances } from "./projection.mjs";
 
 /** Living components that fit into a strip; more are a wall. */
 const LONGEST_STRIP = 24;
@@ -137,28 +138,32 @@ class ComponentStrip {
     this.search = element("input", {
       type: "search", placeholder: "number or name", "aria-label": `Search the components of ${this.factor.name}`, oninput: () => this.#arrange(),
     });
-    this.sorting = element("select", { "aria-label": `Order of the components of ${this.factor.name}`, onchange: () => this.#arrange() },
-      element("option", { value: "share" }, "by share"), element("option", { value: "number" }, "by number"));
+    this.sorting = element("select", { "aria-label": `Order of the components of ${this.factor.name}`, onchange: () => this.#sort() },
+      element("option", { value: "share" }, "by share"), element("option", { value: "number" }, "by number"),
+      element("option", { value: "similarity" }, "by similarity"));
     this.found = element("span", { class: "note", role: "status" });
     return element("div", { class: "wall-tools" }, this.search, this.sorting, this.found);
   }
 
-  /** Further orders of a wall, each with the indices of all components. @param {Record<string, number[]>} orders */
-  addOrders(orders) {
-    if (!this.isWall) return;
-    this.orders = { ...this.orders, ...orders };
-    for (const name of Object.keys(orders)) {
-      if (![...this.sorting.options].some((option) => option.value === name)) {
-        this.sorting.append(element("option", { value: name }, `by ${name}`));
-      }
-    }
+  async #sort() {
+    if (this.sorting.value === "similarity" && !this.similar) await this.#compare().catch(report);
+    this.#arrange();
+  }
+
+  /** The order in which neighbours have mean pictures that are alike. */
+  async #compare() {
+    const pixels = await Promise.all(this.order.map(async (index) => {
+      const canvas = element("canvas", { width: 1, height: 1 });
+      await this.atlases.draw(canvas, this.factor, index);
+      return pixelsOf(canvas);
+    }));
+    this.similar = similarityOrder(squaredDistances(pixels), pixels.length).map((place) => this.order[place]);
   }
 
   #sorted(indices) {
     const chosen = this.sorting?.value ?? "share";
     if (chosen === "number") return [...indices].sort((a, b) => a - b);
-    const places = this.orders?.[chosen] && new Map(this.orders[chosen].map((index, place) => [index, place]));
-    return places ? [...indices].sort((a, b) => places.get(a) - places.get(b)) : indices;
+    return chosen === "similarity" && this.similar ? this.similar : indices;
   }
 
   /** Puts the wanted options into the group, in their order. */

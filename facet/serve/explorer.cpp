@@ -62,7 +62,7 @@ void Explorer::check_body(std::string_view path, const std::string& content_type
 
 Explorer::Explorer(ExplorerOptions options)
     : context_(options.run, options.device, options.program, std::move(options.pack),
-               options.refine, options.write, options.data_notice) {}
+               options.refine, options.write, std::move(options.data)) {}
 
 Explorer::~Explorer() = default;
 

@@ -22,7 +22,7 @@ struct ExplorerOptions {
   std::string program = "facet";       ///< with its version
   RefineChoice refine;                 ///< of pictures
   bool write = false;                  ///< whether names and labels may be written to the run
-  std::string data_notice;             ///< why there is no pack; may be empty
+  NearestImages::Source data;  ///< the run's own images, where there is no pack; may be empty
 };
 
 class Explorer : public RequestHandler {

@@ -27,20 +27,22 @@ struct HandlerContext {
   /// An Error where the folder has no run, or a model that cannot be read.
   HandlerContext(const std::filesystem::path& run_, torch::Device device_,
                  const std::string& program_, std::optional<Pack> pack, const RefineChoice& refine_,
-                 bool write_ = false, std::string data_notice_ = "");
+                 bool write_ = false, NearestImages::Source data = {});
 
   std::filesystem::path run;  ///< as the user gave it; commands name it so
   torch::Device device;
-  std::string program;      ///< with its version
-  RefineChoice refine;      ///< of pictures
-  bool write;               ///< whether names and labels may be written to the run
-  std::string data_notice;  ///< why there are no images; may be empty
+  std::string program;  ///< with its version
+  RefineChoice refine;  ///< of pictures
+  bool write;           ///< whether names and labels may be written to the run
   RunWatch run_watch;
   ModelThread thread;
   std::unique_ptr<NearestImages> nearest;  ///< null without a pack
   ModelReloader model;
   LabelBook labels;
   std::mutex names_mutex;
+  /// The images of the pack or of the run; an ApiError where there are none, or none yet.
+  const NearestImages& images() const;
+
   std::counting_semaphore<8> image_readers{2};  ///< large images take much memory
 };
 

@@ -26,16 +26,8 @@ struct SeenData {
   std::shared_ptr<const ImageTable> table;
 };
 
-const NearestImages& required_images(const HandlerContext& context) {
-  if (!context.nearest)
-    throw ApiError(404, context.data_notice.empty()
-                            ? "this server has no images: start with facet serve RUN --pack DATA"
-                            : context.data_notice);
-  return *context.nearest;
-}
-
 SeenData required_data(const HandlerContext& context) {
-  const NearestImages& images = required_images(context);
+  const NearestImages& images = context.images();
   const ServedModelPointer model = context.model.required();
   auto table = images.table(model->version);
   if (!table)
@@ -156,7 +148,7 @@ ApiResponse answer_statements(HandlerContext& context, const ApiRequest& request
 
 ApiResponse answer_reconstructions(HandlerContext& context, const ApiRequest& request) {
   Query(request, {});
-  const NearestImages& images = required_images(context);
+  const NearestImages& images = context.images();
   const ServedModelPointer model = context.model.required();
   const std::vector<int64_t> known = reference_rows(images.pack(), images.count());
   const std::vector<int64_t> rows(

@@ -189,9 +189,7 @@ ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& reques
 }
 
 ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request) {
-  if (!context.nearest)
-    throw ApiError(404, "no pack to search: start with facet serve RUN --pack DATA.safetensors");
-  const NearestImages& nearest = *context.nearest;
+  const NearestImages& nearest = context.images();
   const ServedModelPointer model = context.model.required();
   const FactorialMixture& prior = model->prior();
   const Json json = parse_body(request.body);

@@ -22,9 +22,9 @@ const Json& limits_json() {
   return limits;
 }
 
-Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model,
-                  const std::string& notice) {
-  if (nearest == nullptr)
+Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model) {
+  const std::string notice = nearest == nullptr ? "" : nearest->notice();
+  if (nearest == nullptr || !notice.empty())
     return {
         {"available", false}, {"ready", false}, {"images", 0}, {"encoded", 0}, {"notice", notice}};
   return {{"available", true},
@@ -37,17 +37,26 @@ Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model,
 
 HandlerContext::HandlerContext(const std::filesystem::path& run_, torch::Device device_,
                                const std::string& program_, std::optional<Pack> pack,
-                               const RefineChoice& refine_, bool write_, std::string data_notice_)
+                               const RefineChoice& refine_, bool write_, NearestImages::Source data)
     : run(run_),
       device(device_),
       program(program_),
       refine(refine_),
       write(write_),
-      data_notice(std::move(data_notice_)),
       run_watch(RunFolder::open(run)),
-      nearest(pack ? std::make_unique<NearestImages>(std::move(*pack)) : nullptr),
+      nearest(pack   ? std::make_unique<NearestImages>(std::move(*pack))
+              : data ? std::make_unique<NearestImages>(std::move(data))
+                     : nullptr),
       model(RunFolder::open(run), device, thread, nearest.get(), refine),
       labels(RunFolder::open(run)) {}
+
+const NearestImages& HandlerContext::images() const {
+  if (!nearest)
+    throw ApiError(404, "this server has no images: start with facet serve RUN --pack DATA");
+  if (const std::string notice = nearest->notice(); !notice.empty()) throw ApiError(404, notice);
+  if (!nearest->loaded()) throw ApiError(503, "the run's data are being read");
+  return *nearest;
+}
 
 ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
   Query(request, {});
@@ -60,7 +69,7 @@ ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
        {"training", context.run_watch.training()},
        {"model", model ? model->summary : Json()},
        {"write", context.write},
-       {"nearest", nearest_json(context.nearest.get(), model, context.data_notice)},
+       {"nearest", nearest_json(context.nearest.get(), model)},
        {"limits", limits_json()}});
 }
 

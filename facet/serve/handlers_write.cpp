@@ -63,7 +63,7 @@ ApiResponse answer_names(HandlerContext& context, const ApiRequest& request) {
 
 ApiResponse answer_labels(HandlerContext& context, const ApiRequest& request) {
   require_write(context);
-  if (!context.nearest) throw ApiError(404, "this server has no images to label");
+  const NearestImages& images = context.images();
   const Json json = parse_body(request.body);
   const RequestValue body(json);
   body.require_keys({"property", "value", "rows", "factor", "component"});
@@ -76,17 +76,17 @@ ApiResponse answer_labels(HandlerContext& context, const ApiRequest& request) {
   std::vector<int64_t> rows;
   if (body.has("rows")) {
     for (const RequestValue& row : body.at("rows").elements(1, kMostLabelled))
-      rows.push_back(row.integer(0, context.nearest->count() - 1));
+      rows.push_back(row.integer(0, images.count() - 1));
   } else {
     const ServedModelPointer model = context.model.required();
-    const auto table = context.nearest->table(model->version);
+    const auto table = images.table(model->version);
     if (!table) throw ApiError(503, "the images are being encoded");
     const FactorialMixture& prior = model->prior();
     const size_t i = at_place("factor", [&] { return prior.index_of(body.at("factor").text()); });
     ImageChoice choice;
     choice.factor = static_cast<int64_t>(i);
     choice.component = read_component(prior.factors[i], body.at("component"));
-    rows = chosen_images(*table, context.nearest->pack().labels, choice);
+    rows = chosen_images(*table, images.pack().labels, choice);
   }
   context.labels.set(property, value, rows);
   return json_response({{"images", rows.size()}, {"given", context.labels.counts()}});
@@ -94,11 +94,11 @@ ApiResponse answer_labels(HandlerContext& context, const ApiRequest& request) {
 
 ApiResponse answer_labels_csv(HandlerContext& context, const ApiRequest& request) {
   Query(request, {});
-  if (!context.nearest) throw ApiError(404, "this server has no images");
+  const NearestImages& images = context.images();
   ApiResponse response;
   response.type = "text/csv; charset=utf-8";
   response.headers["Content-Disposition"] = "attachment; filename=\"labels.csv\"";
-  response.body = context.labels.csv(context.nearest->pack());
+  response.body = context.labels.csv(images.pack());
   return response;
 }
 

@@ -53,7 +53,7 @@ void ModelReloader::load(const std::string& version) {
   apply_names(fresh->networks->prior, read_names(folder_));
   fresh->summary.update(model_summary(*fresh->networks));
   fresh->refinement = load_refinement({folder_, {}, fresh->networks}, refine_);
-  if (nearest_ != nullptr && nearest_->pack().shape() != fresh->shape())
+  if (nearest_ != nullptr && nearest_->loaded() && nearest_->pack().shape() != fresh->shape())
     throw Error({.doing = "searching the pack",
                  .found = "images of " + shape_text(nearest_->pack().shape()),
                  .expected = shape_text(fresh->shape()) + ", as the model has"});

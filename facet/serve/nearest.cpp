@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "facet/core/torch.h"
 #include "facet/model/generate.h"
 #include "facet/serve/message.h"
@@ -17,14 +19,35 @@ constexpr int64_t kCompareAtOnce = 8192;
 
 }  // namespace
 
-NearestImages::NearestImages(Pack pack) : pack_(std::move(pack)) {}
+NearestImages::NearestImages(Pack pack) : loaded_(true), pack_(std::move(pack)) {}
+
+NearestImages::NearestImages(Source source) : source_(std::move(source)) {}
 
 NearestImages::~NearestImages() {
   ending_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
-int64_t NearestImages::count() const { return std::min(pack_.count(), kMostSearchedImages); }
+int64_t NearestImages::count() const {
+  return loaded_ ? std::min(pack_.count(), kMostSearchedImages) : 0;
+}
+
+std::string NearestImages::notice() const {
+  const std::lock_guard lock(mutex_);
+  return notice_;
+}
+
+/// Once: what cannot be had is not tried again.
+void NearestImages::load(const ImageShape& shape) {
+  if (loaded_ || !notice().empty()) return;
+  try {
+    pack_ = source_(shape);
+    loaded_ = true;
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    notice_ = fmt::format("the run's data cannot be read: {}", error.what());
+  }
+}
 
 bool NearestImages::ready(const std::string& version) const {
   const std::lock_guard lock(mutex_);
@@ -42,7 +65,8 @@ void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, Model
   }
   thread_ = std::thread([this, model, &thread] {
     try {
-      encode_all(model, thread);
+      load(model->shape());
+      if (loaded_) encode_all(model, thread);
     } catch (const std::exception&) {  // stays not ready, which requests are told
     }
   });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -24,11 +25,20 @@ struct Neighbours {
 
 class NearestImages {
  public:
+  /// Reads the images of a model; an Error where they cannot be had.
+  using Source = std::function<Pack(const ImageShape& shape)>;
+
   explicit NearestImages(Pack pack);
+  /// Images that are read in the background, because that may take long.
+  explicit NearestImages(Source source);
   NearestImages(const NearestImages&) = delete;
   NearestImages& operator=(const NearestImages&) = delete;
   ~NearestImages();
 
+  /// Whether pack() is there; before, nothing is ready and count() is 0.
+  bool loaded() const { return loaded_; }
+  /// Why the images cannot be had; empty where they are there or being read.
+  std::string notice() const;
   const Pack& pack() const { return pack_; }
   int64_t count() const;
   int64_t encoded() const { return encoded_; }
@@ -46,12 +56,16 @@ class NearestImages {
                   const std::string& version) const;
 
  private:
+  void load(const ImageShape& shape);
   void encode_all(std::shared_ptr<ServedModel> model, ModelThread& thread);
   void measure_errors(const ServedModel& model, ModelThread& thread, const torch::Tensor& latents,
                       ImageTable& table);
 
+  Source source_;
+  std::atomic<bool> loaded_ = false;
   Pack pack_;
   mutable std::mutex mutex_;
+  std::string notice_;
   std::string version_;             // of what follows; empty while nothing is ready
   torch::Tensor latents_, stddev_;  // float32 [N, Z] and [Z]
   std::shared_ptr<const ImageTable> table_;

@@ -17,13 +17,18 @@ namespace facet {
 
 namespace {
 
-/// The data that the run was trained on, where they are still there: a model can be served without.
-void find_data(ExplorerOptions& explored) {
-  try {
-    explored.pack = load_data(read_saved_config(RunFolder::open(explored.run).config()).data);
-  } catch (const Error& error) {
-    explored.data_notice = fmt::format("the run's data cannot be read: {}", error.what());
+/// The data that the run was trained on. Portraits of another size are not drawn first.
+Pack read_run_data(const std::filesystem::path& run, const ImageShape& shape) {
+  const DataOptions data = read_saved_config(RunFolder::open(run).config()).data;
+  if (!data.pack.empty() || data.portraits.size == shape.height) {
+    Pack pack = load_data(data);
+    if (pack.shape() == shape) return pack;
   }
+  throw Error({.doing = "reading the data of",
+               .object = run.string(),
+               .found = "images of another size than the model's",
+               .expected = "the data that it was trained on",
+               .cause = "--pack names others"});
 }
 
 }  // namespace
@@ -42,7 +47,9 @@ void serve_run(const ServeOptions& options, const std::function<void(int port)>&
   if (!options.pack.empty())
     explored.pack = read_pack(options.pack);
   else
-    find_data(explored);
+    explored.data = [run = explored.run](const ImageShape& shape) {
+      return read_run_data(run, shape);
+    };
   Explorer explorer(std::move(explored));
   HttpServer server(explorer, options.http);
   ready(server.port());

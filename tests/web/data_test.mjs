@@ -105,6 +105,46 @@ test("an upload unlike the data is said to be so, another portrait is not", asyn
   assert.equal(await browser.evaluate("document.getElementById('error-figure').hidden"), false);
 });
 
+test("a map shows components and images, by principal components and t-SNE, and a click chooses a component", async () => {
+  await open("#view=data&seed=1&images=first,,typical,");
+  await browser.until(LISTED);
+  await browser.click("#map summary");
+  await browser.until("document.getElementById('map').dataset.drawn === 'pca'");
+  assert.match(await browser.evaluate("document.getElementById('map-canvas').ariaLabel"), /^Map of 6 components and 128 images of first$/);
+  await browser.evaluate("document.getElementById('map-kind').value = 'tsne'; document.getElementById('map-kind').dispatchEvent(new Event('change'))");
+  await browser.until("document.getElementById('map').dataset.drawn === 'tsne'");
+  await browser.click("#map-in");
+  await browser.click("#map-out");
+  const chosen = await browser.evaluate(`(() => {
+    const canvas = document.getElementById("map-canvas");
+    const area = canvas.getBoundingClientRect();
+    for (let y = 20; y < area.height; y += 25) for (let x = 20; x < area.width; x += 25) {
+      for (const type of ["pointerdown", "pointerup"]) canvas.dispatchEvent(new PointerEvent(type, { clientX: area.left + x, clientY: area.top + y, pointerId: 1 }));
+      const found = /images=first,(\\d),/.exec(location.hash);
+      if (found) return found[1];
+    }
+  })()`);
+  assert.match(chosen ?? "none", /^[0-5]$/);
+});
+
+test("images are searched by an upload, by chosen factors and by the edited picture", async () => {
+  await upload("portrait.png", portraits.png(3));
+  await browser.click("#similar summary");
+  await browser.until("document.querySelectorAll('#similar-images img').length === 8");
+  const found = () => browser.evaluate("[...document.querySelectorAll('#similar-images img')].map((image) => image.alt).join()");
+  const all = await found();
+  await browser.click("#code [data-factor=glasses] .switch");
+  await browser.evaluate("document.getElementById('similar-edited').value = 'edited'; document.getElementById('similar-edited').dispatchEvent(new Event('change'))");
+  await browser.until(`[...document.querySelectorAll('#similar-images img')].map((image) => image.alt).join() !== ${JSON.stringify(all)}`);
+  const edited = await found();
+  for (const factor of ["style", "first"]) await browser.click(`#similar-factors input[value=${factor}]`);
+  await browser.until(`[...document.querySelectorAll('#similar-images img')].map((image) => image.alt).join() !== ${JSON.stringify(edited)}`);
+  const wanted = portraits.labels[3] === 1 ? "glasses without" : "glasses with";
+  await pause(500);
+  const right = (await found()).match(new RegExp(`${wanted}(?=,|$)`, "g"))?.length ?? 0;
+  assert.ok(right >= 7, await found());
+});
+
 test("a name is used by the page, by commands and by addresses, and old names still work", async () => {
   await open();
   await post("names", { factor: "first", name: "background" });

@@ -1,12 +1,12 @@
 // Places of the page that once broke: narrow windows, many components, undo, the space bar, uploads of unusual files, slow
 // servers, and who may use a server that other machines can reach.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Browser, SETTLED, findBrowser, pause } from "./browser.mjs";
-import { WIDTHS, serve, stop, train } from "./served.mjs";
+import { WIDTHS, begin, serve, stop, train } from "./served.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "facet-mended-"));
 const run = join(folder, "run");
@@ -14,7 +14,7 @@ let browser, server;
 
 before(async () => {
   // Many components for few images: most of them die.
-  const settings = ["model.factors.2.components=256", "train.pretrain.steps=200", "train.initialise.steps=50", "train.joint.steps=20"];
+  const settings = ["model.factors.2.components=256", "train.joint.steps=20"];
   train(run, settings.flatMap((setting) => ["--set", setting]));
   server = await serve(run);
   browser = await Browser.start(findBrowser());
@@ -79,6 +79,30 @@ test("dead components are folded away, the others sorted by share", async () => 
   await browser.click(`${panel} .fold`);
   assert.equal(await options(), 256);
   assert.match(await browser.evaluate(`document.querySelector("${panel} .fold").textContent`), /^Hide \d+ dead components?$/);
+});
+
+test("many components are a wall, sorted by share, number or similarity, and searched by number", async () => {
+  await open("#seed=3");
+  const wall = "#factors [data-factor=first] .wall";
+  const names = () => browser.evaluate(`[...document.querySelectorAll("${wall} .option-name")].map((node) => node.textContent)`);
+  const byShare = await names();
+  const sort = (order) => browser.evaluate(`(() => {
+    const choice = document.querySelector("#factors [data-factor=first] .wall-tools select");
+    choice.value = "${order}";
+    choice.dispatchEvent(new Event("change"));
+  })()`);
+  await sort("number");
+  assert.deepEqual(await names(), [...byShare].sort((a, b) => a - b));
+  await sort("similarity");
+  await browser.until(`document.querySelector("${wall} .option-name").textContent === "${byShare[0]}"`);
+  assert.deepEqual([...(await names())].sort(), [...byShare].sort());
+  await browser.evaluate(`(() => {
+    const search = document.querySelector("#factors [data-factor=first] .wall-tools input");
+    search.value = "${byShare[3]}";
+    search.dispatchEvent(new Event("input"));
+  })()`);
+  assert.ok((await names()).includes(byShare[3]));
+  assert.ok((await browser.evaluate(`document.querySelector("${wall}").clientHeight`)) <= 420, "the wall scrolls by itself");
 });
 
 test("one step back after a slider undoes the slider and nothing else", async () => {
@@ -190,6 +214,21 @@ test("a slow answer shows a ring over the picture after 300 milliseconds", async
   assert.equal(await browser.evaluate("document.getElementById('picture-frame').classList.contains('waiting')"), false);
   await browser.until("document.getElementById('picture-frame').classList.contains('waiting')", 2000);
   await browser.until("!document.getElementById('picture-frame').classList.contains('waiting')");
+});
+
+test("phase 1 of a live run shows reconstructions of fixed images instead of switches, with its speed", async () => {
+  const young = join(folder, "young");
+  const settings = ["train.pretrain.steps=1000000", "train.checkpoint_every=40", "train.log_every=10"];
+  const training = begin(young, settings.flatMap((setting) => ["--set", setting]));
+  for (let waited = 0; !existsSync(join(young, "model.safetensors")) && waited < 90000; waited += 200) await pause(200);
+  const other = await serve(young);
+  await browser.open(`${other.address}/#seed=3`);
+  await browser.until("document.querySelectorAll('#pairs img').length === 24");
+  assert.equal(await browser.evaluate("document.getElementById('explore-columns').hidden"), true);
+  await browser.until("/steps per second, .* left in this phase/.test(document.getElementById('phase-one-speed').textContent)");
+  training.kill();
+  await browser.leave();
+  await stop(other);
 });
 
 test("a server that other machines can reach needs the token of its address", async () => {

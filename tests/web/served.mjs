@@ -16,6 +16,11 @@ export function train(run, options = []) {
   execFileSync(program, words, { env: environment, stdio: "ignore" });
 }
 
+/** Starts a training of the model of explorer.json, which goes on until it is killed. */
+export function begin(run, options) {
+  return spawn(program, ["train", join(here, "explorer.json"), "--out", run, ...options], { env: environment, stdio: "ignore" });
+}
+
 /** Runs a command of the program; gives what it prints. */
 export function facet(...words) {
   return execFileSync(program, words, { env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });

@@ -1,9 +1,12 @@
 // The rules of the page without a browser: what an address means, and what hold and redraw do.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pathOf, ticks, valueRange } from "../../web/curves.mjs";
+import { animatedPng, chunksOf } from "../../web/apng.mjs";
+import { pathOf, smoothed, ticks, valueRange } from "../../web/curves.mjs";
 import { centred } from "../../web/local_pictures.mjs";
 import { uniforms } from "../../web/noise.mjs";
+import { pathBetween } from "../../web/paths.mjs";
+import { principal, similarityOrder, squaredDistances, tsne } from "../../web/projection.mjs";
 import {
   choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, pictureKey, redrawAll, redrawFactor,
   toAddress, toRequest, toggleHold, unpacked, withChoice,
@@ -219,4 +222,58 @@ test("an image is cropped to the centre in the model's aspect ratio", () => {
   assert.deepEqual(centred({ width: 40, height: 81 }, { width: 32, height: 16 }), { left: 0, top: 30, width: 40, height: 20 });
   assert.deepEqual(centred({ width: 16, height: 16 }, { width: 16, height: 16 }), { left: 0, top: 0, width: 16, height: 16 });
   assert.deepEqual(centred({ width: 1, height: 900 }, { width: 28, height: 28 }), { left: 0, top: 449, width: 1, height: 1 });
+});
+
+/** Three groups of ten points around the corners of a triangle, in five dimensions. */
+function threeGroups() {
+  const noise = standardNormal(150, 1);
+  return Array.from({ length: 30 }, (_, row) => Float32Array.from({ length: 5 }, (_, place) =>
+    (place === Math.floor(row / 10) ? 10 : 0) + 0.3 * noise[5 * row + place]));
+}
+
+/** Whether each point's nearest point belongs to its own group. */
+function groupsStay(places) {
+  return places.every((place, row) => {
+    const distance = (other) => (other === row ? Infinity : Math.hypot(place[0] - places[other][0], place[1] - places[other][1]));
+    const nearest = places.map((_, other) => other).reduce((best, other) => (distance(other) < distance(best) ? other : best));
+    return Math.floor(nearest / 10) === Math.floor(row / 10);
+  });
+}
+
+test("principal components keep the distances of points that lie in a plane", () => {
+  const corners = [[0, 0], [3, 0], [0, 4], [3, 4]].map((point) => Float32Array.from(point));
+  const places = principal(squaredDistances(corners), 4);
+  const distance = (one, other) => Math.hypot(places[one][0] - places[other][0], places[one][1] - places[other][1]);
+  for (const [one, other, expected] of [[0, 1, 3], [0, 2, 4], [0, 3, 5]]) {
+    assert.ok(Math.abs(distance(one, other) - expected) < 1e-6); // float64, and power iteration has converged
+  }
+});
+
+test("groups stay together in both projections and in the order by similarity", () => {
+  const distances = squaredDistances(threeGroups());
+  assert.ok(groupsStay(principal(distances, 30)));
+  assert.ok(groupsStay(tsne(distances, 30, { perplexity: 5, steps: 200 })));
+  const groups = similarityOrder(distances, 30).map((row) => Math.floor(row / 10));
+  assert.equal(groups.filter((group, place) => place > 0 && group !== groups[place - 1]).length, 2);
+});
+
+test("a smoothed curve keeps a constant, skips gaps and is itself without smoothing", () => {
+  assert.deepEqual(smoothed([[0, 2], [1, NaN], [2, 2]], 0.9).map(([, value]) => value), [2, NaN, 2]);
+  assert.deepEqual(smoothed([[0, 1], [1, 5]], 0), [[0, 1], [1, 5]]);
+});
+
+test("a path moves only the block of its factor", () => {
+  const path = pathBetween([0, 0, 0], [8, 8, 8], { first: 1, dimensions: 1 });
+  assert.equal(path.length, 9);
+  assert.deepEqual(path[4], [0, 4, 0]);
+});
+
+test("an animated PNG has the frames of its files", () => {
+  const chunk = (type, data) => [0, 0, 0, data.length, ...[...type].map((sign) => sign.charCodeAt(0)), ...data, 0, 0, 0, 0];
+  const head = [0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0];
+  const file = (pixel) => Uint8Array.from([137, 80, 78, 71, 13, 10, 26, 10, ...chunk("IHDR", head), ...chunk("IDAT", [pixel]), ...chunk("IEND", [])]);
+  const chunks = chunksOf(animatedPng([file(7), file(9)], 100));
+  assert.deepEqual(chunks.map(({ type }) => type), ["IHDR", "acTL", "fcTL", "IDAT", "fcTL", "fdAT", "IEND"]);
+  assert.deepEqual([...chunks[3].data], [7]);
+  assert.deepEqual([...chunks[5].data], [0, 0, 0, 2, 9]); // after its number
 });
