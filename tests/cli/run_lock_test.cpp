@@ -37,9 +37,9 @@ class LockedRun : public testing::Test {
   ProgramResult facet(const std::vector<std::string>& arguments) {
     return run_facet(arguments, {.folder = folder_.path()});
   }
-  void expect_left_overs(bool expected) {
+  void expect_no_left_overs() {
     for (const auto& [name, content] : files_below(folder_.path()))
-      if (contains(name, ".tmp") || contains(name, ".claim")) EXPECT_TRUE(expected) << name;
+      EXPECT_FALSE(contains(name, ".tmp") || contains(name, ".claim")) << name;
   }
 
   TemporaryFolder folder_;
@@ -63,7 +63,7 @@ TEST_F(LockedRun, ASecondWriterIsRefusedAndTheHolderNamed) {
   EXPECT_EQ(facet({"info", "run"}).status, 0) << "readers are not kept out";
   holder->send(SIGTERM);
   EXPECT_EQ(holder->wait().status, 128 + SIGTERM);
-  expect_left_overs(false);
+  expect_no_left_overs();
 }
 
 TEST_F(LockedRun, OfTwoWhoBeginAtOnceOneTrains) {
@@ -86,7 +86,7 @@ TEST_F(LockedRun, OfTwoWhoBeginAtOnceOneTrains) {
     EXPECT_TRUE(read_text(folder_ / "run" / file, "test") ==
                 read_text(folder_ / "alone" / file, "test"))
         << file;
-  expect_left_overs(false);
+  expect_no_left_overs();
 }
 
 TEST_F(LockedRun, OfASweepIsLockedToo) {
@@ -121,7 +121,7 @@ TEST_F(LockedRun, ThatWasKilledIsFreeAndItsTemporaryFilesGo) {
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_FALSE(fs::exists(said_of(holder->process())));
   EXPECT_TRUE(fs::remove(folder_ / "run/notes.tmp"));
-  expect_left_overs(false);
+  expect_no_left_overs();
 }
 
 TEST_F(LockedRun, ThatNeverSavedStartsAnewOrIsResumed) {

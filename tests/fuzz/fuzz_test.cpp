@@ -84,7 +84,7 @@ TEST_P(Fuzz, RefusesOrTakesVariations) {
       EXPECT_NO_THROW(taken = target().run(input)) << testing::PrintToString(input.substr(0, 400));
       if (!taken) ++refused;
     }
-  if (GetParam() != "api") EXPECT_GT(refused, 0u) << "variations that are all taken show nothing";
+  EXPECT_GT(refused, 0u) << "variations that are all taken show nothing";
 }
 
 std::vector<std::string> target_names() {
@@ -93,7 +93,7 @@ std::vector<std::string> target_names() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Readers, Fuzz, testing::ValuesIn(target_names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace facet
