@@ -86,7 +86,10 @@ void write_command(Html& html, const std::string& command) {
   const auto code = html.open("code", {{"class", "command"}});
   for (size_t begin = 0; begin < command.size();) {
     const size_t end = std::min(command.find(' ', begin), command.size());
-    html.element("span", command.substr(begin, end - begin), {{"class", "word"}});
+    html.markup(
+        "<span class=\"word\">");  // by hand: elements end with a new line, which would show
+    html.text(command.substr(begin, end - begin));
+    html.markup("</span>");
     if (end < command.size()) html.text(" ");
     begin = end + 1;
   }
