@@ -15,8 +15,8 @@ const first = 8 + Number(bytes.readBigUInt64LE(0));
 const header = JSON.parse(bytes.toString("utf8", 8, first));
 
 const inputs = {};
+delete header.__metadata__;
 for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(header)) {
-  if (name === "__metadata__") continue;
   const [file, input] = name.split("/");
   const [type, Numbers] = KINDS[dtype];
   const data = new Numbers(Uint8Array.from(bytes.subarray(first + begin, first + end)).buffer);
