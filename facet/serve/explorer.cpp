@@ -69,20 +69,7 @@ Explorer::~Explorer() = default;
 void Explorer::refresh() { context_.model.refresh(); }
 
 ApiResponse Explorer::handle(const ApiRequest& request) {
-  try {
-    return answer(request);
-  } catch (const ApiError& error) {
-    return error_response(error.status, error.what(), error.where);
-  } catch (const Error& error) {
-    return error_response(400, error.what());
-  } catch (const std::bad_alloc&) {
-    return error_response(503, "too little memory at the moment");
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    return error_response(500, "a defect in facet: " + text.substr(0, text.find('\n')));
-  } catch (const std::exception& error) {
-    return error_response(500, fmt::format("a defect in facet: {}", error.what()));
-  }
+  return answer_of([&] { return answer(request); });
 }
 
 ApiResponse Explorer::answer(const ApiRequest& request) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <new>
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -78,6 +80,23 @@ ApiResponse error_response(int status, const std::string& message, const std::st
   response.status = status;
   if (status == 503) response.headers.emplace("Retry-After", "1");
   return response;
+}
+
+ApiResponse answer_of(const std::function<ApiResponse()>& work) {
+  try {
+    return work();
+  } catch (const ApiError& error) {
+    return error_response(error.status, error.what(), error.where);
+  } catch (const Error& error) {
+    return error_response(400, error.what());
+  } catch (const std::bad_alloc&) {
+    return error_response(503, "too little memory at the moment");
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    return error_response(500, "a defect in facet: " + text.substr(0, text.find('\n')));
+  } catch (const std::exception& error) {
+    return error_response(500, fmt::format("a defect in facet: {}", error.what()));
+  }
 }
 
 Json parse_body(const std::string& body) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -52,6 +53,9 @@ struct ApiResponse {
 
 ApiResponse json_response(const Json& json);
 ApiResponse error_response(int status, const std::string& message, const std::string& where = "");
+
+/// What `work` answers; the answer that says what went wrong where it throws.
+ApiResponse answer_of(const std::function<ApiResponse()>& work);
 
 /// A body as JSON; an ApiError where it is none, or nested too deeply.
 Json parse_body(const std::string& body);

@@ -64,7 +64,7 @@ void SurveyHandler::check_body(std::string_view, const std::string& content_type
 }
 
 ApiResponse SurveyHandler::handle(const ApiRequest& request) {
-  try {
+  return answer_of([&] {
     const std::string_view method = method_at(request.path);
     if (method.empty()) throw ApiError(404, "there is nothing at this address");
     if (request.method != method) throw ApiError(405, fmt::format("this address takes {}", method));
@@ -72,15 +72,7 @@ ApiResponse SurveyHandler::handle(const ApiRequest& request) {
     if (request.path == "/api/v1/picture") return answer_picture(request);
     check_body(request.path, request.content_type, request.body.size());
     return answer_answer(request);
-  } catch (const ApiError& error) {
-    return error_response(error.status, error.what(), error.where);
-  } catch (const Error& error) {
-    return error_response(400, error.what());
-  } catch (const std::bad_alloc&) {
-    return error_response(503, "too little memory at the moment");
-  } catch (const std::exception& error) {
-    return error_response(500, fmt::format("a defect in facet: {}", error.what()));
-  }
+  });
 }
 
 ApiResponse SurveyHandler::answer_survey(const ApiRequest& request) const {
