@@ -1,4 +1,4 @@
-// `facet export onnx|page RUN`: a trained model for other programs.
+// `facet export onnx|page|model RUN`: a trained model for other programs, and other people.
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -11,10 +11,9 @@ namespace {
 
 double kilobytes(size_t bytes) { return static_cast<double>(bytes) / 1000; }
 
-void run_onnx(const ExportRequest& request) {
-  const ExportSummary summary = export_onnx(request);
+void print_files(const ExportRequest& request, const ExportSummary& summary) {
   for (const ExportSummary::File& file : summary.files)
-    fmt::print("  {:<18} {:>9.1f} kB\n", file.name, kilobytes(file.bytes));
+    fmt::print("  {:<19} {:>9.1f} kB\n", file.name, kilobytes(file.bytes));
   fmt::print("{}: {} files\n", request.folder, summary.files.size());
 }
 
@@ -38,7 +37,18 @@ void add_onnx(const Command& parent) {
   const Command command =
       parent.command("onnx", "Encoder, decoder, assignments and sampler as ONNX files");
   add_shared_options(command, *request);
-  command.run([request] { run_onnx(*request); });
+  command.run([request] { print_files(*request, export_onnx(*request)); });
+}
+
+void add_model(const Command& parent) {
+  auto request = std::make_shared<ExportRequest>();
+  const Command command =
+      parent.command("model", "The run without its training: config, model, refiner and names");
+  add_shared_options(command, *request);
+  command.option("--weights", request->weights, "bf16 rounds the networks' weights: half the bytes")
+      .one_of({"float32", "bf16"})
+      .show_default();
+  command.run([request] { print_files(*request, export_model(*request)); });
 }
 
 void add_page(const Command& parent) {
@@ -58,6 +68,7 @@ void add_export_command(const Command& program) {
   command.require_command();
   add_onnx(command);
   add_page(command);
+  add_model(command);
 }
 
 }  // namespace facet

@@ -140,6 +140,13 @@ const torch::Tensor& TensorFile::get(const std::string& name, torch::ScalarType 
   return tensor;
 }
 
+const torch::Tensor& TensorFile::get_weight(const std::string& name, torch::IntArrayRef shape,
+                                            const std::string& object) const {
+  const auto entry = tensors.find(name);
+  const bool half = entry != tensors.end() && entry->second.scalar_type() == torch::kBFloat16;
+  return get(name, half ? torch::kBFloat16 : kFloat32, shape, object);
+}
+
 namespace {
 
 /// The header, and the number of its bytes with its length.

@@ -23,6 +23,9 @@ struct TensorFile {
   /// has another type or shape; -1 in `shape` matches any size.
   const torch::Tensor& get(const std::string& name, torch::ScalarType type,
                            torch::IntArrayRef shape, const std::string& object) const;
+  /// The same for weights, which may be stored as bfloat16.
+  const torch::Tensor& get_weight(const std::string& name, torch::IntArrayRef shape,
+                                  const std::string& object) const;
 };
 
 /// Which tensors are compared with their checksums. That reads them as a whole.

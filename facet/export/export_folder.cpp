@@ -35,12 +35,15 @@ void ExportFolder::make(const fs::path& folder) {
   made_.push_back(folder);
 }
 
-void ExportFolder::write(const std::string& name, std::string_view bytes) {
-  const fs::path file = path_ / name;
+fs::path ExportFolder::place(const std::string& name) {
+  fs::path file = path_ / name;
   make(file.parent_path());
-  const bool is_new = !fs::exists(file);
-  write_text(file, bytes, doing_);
-  if (is_new) made_.push_back(file);
+  if (!fs::exists(file)) made_.push_back(file);
+  return file;
+}
+
+void ExportFolder::write(const std::string& name, std::string_view bytes) {
+  write_text(place(name), bytes, doing_);
 }
 
 }  // namespace facet

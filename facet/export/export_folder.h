@@ -21,6 +21,8 @@ class ExportFolder {
 
   /// Writes a file; `name` may have folders in it, which are made.
   void write(const std::string& name, std::string_view bytes);
+  /// The path of a file that the caller is about to write.
+  std::filesystem::path place(const std::string& name);
   void commit() { committed_ = true; }
 
  private:

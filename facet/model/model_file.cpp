@@ -70,8 +70,7 @@ void store_model(const Vae& model, TensorFile& file) {
 void restore_model(Vae& model, const TensorFile& file, const std::string& object) {
   torch::NoGradGuard no_gradient;
   for (const auto& [name, parameter] : model.parameters()) {
-    const torch::Tensor& stored =
-        file.get(name, parameter.scalar_type(), parameter.sizes(), object);
+    const torch::Tensor& stored = file.get_weight(name, parameter.sizes(), object);
     require_finite(stored, name, object);
     parameter.copy_(stored);
   }
@@ -101,9 +100,11 @@ void restore_model(Vae& model, const TensorFile& file, const std::string& object
   }
 }
 
-void write_model(const std::filesystem::path& path, const Vae& model) {
+void write_model(const std::filesystem::path& path, const Vae& model, torch::ScalarType weights) {
   TensorFile file;
   store_model(model, file);
+  for (const auto& [name, tensor] : model.parameters())
+    file.tensors[name] = tensor.detach().to(weights);
   const ShapeOptions shape(model.shape());
   file.metadata = {{"format", format_name},
                    {"model", write_options(model.options()).dump()},

@@ -18,7 +18,9 @@ void store_model(const Vae& model, TensorFile& file);
 /// The inverse. Throws an Error if a tensor is missing, has another shape, or is not finite.
 void restore_model(Vae& model, const TensorFile& file, const std::string& object);
 
-void write_model(const std::filesystem::path& path, const Vae& model);
+/// The weights may be stored as bfloat16, in half the bytes; the prior is always float64.
+void write_model(const std::filesystem::path& path, const Vae& model,
+                 torch::ScalarType weights = kFloat32);
 std::shared_ptr<Vae> read_model(const std::filesystem::path& path);
 
 }  // namespace facet

@@ -99,7 +99,8 @@ torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photogra
                                  const torch::Tensor& z, const Refinement& refinement,
                                  const PictureNoise& noise);
 
-void write_refiner(const std::filesystem::path& path, const Refiner& refiner);
+void write_refiner(const std::filesystem::path& path, const Refiner& refiner,
+                   torch::ScalarType weights = kFloat32);
 /// Throws an Error if it belongs to another model than this one. On the model's device.
 std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const Vae& model);
 

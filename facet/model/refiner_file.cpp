@@ -18,9 +18,11 @@ constexpr const char* refiner_format = "facet-refiner-1";
 
 }  // namespace
 
-void write_refiner(const std::filesystem::path& path, const Refiner& refiner) {
+void write_refiner(const std::filesystem::path& path, const Refiner& refiner,
+                   torch::ScalarType weights) {
   TensorFile file;
-  for (const auto& [name, tensor] : refiner.parameters()) file.tensors[name] = tensor.detach();
+  for (const auto& [name, tensor] : refiner.parameters())
+    file.tensors[name] = tensor.detach().to(weights);
   file.metadata = {{"format", refiner_format},
                    {"model", refiner.model()},
                    {"shape", write_options(ShapeOptions(refiner.shape())).dump()},
@@ -51,10 +53,10 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
   if (shape.shape() != model.shape())
     reading.fail("a refiner of images of another size", "that of the model's", "is it damaged?");
   // Checked before anything of this size is allocated.
-  file.get("input.weight", kFloat32, {network.width, 2 * shape.channels, 3, 3}, object);
+  file.get_weight("input.weight", {network.width, 2 * shape.channels, 3, 3}, object);
   auto refiner = std::make_shared<Refiner>(network, shape.shape(), metadata("model"), Key(0));
   for (const auto& [name, parameter] : refiner->parameters()) {
-    const torch::Tensor& stored = file.get(name, kFloat32, parameter.sizes(), object);
+    const torch::Tensor& stored = file.get_weight(name, parameter.sizes(), object);
     if (!torch::isfinite(stored).all().item<bool>())
       reading.fail(fmt::format("NaN or infinity in '{}'", name), "finite numbers");
     parameter.copy_(stored);

@@ -64,6 +64,30 @@ TEST_F(Refined, InfoNamesTheRefiner) {
   EXPECT_TRUE(contains(facet({"info", "run/refiner.safetensors"}).out, "the refiner of a run"));
 }
 
+TEST_F(Refined, AModelToPassOnHasItsRefiner) {
+  const std::vector<std::string> sample = {"--count", "3", "--refined", "--refine-steps", "2"};
+  const auto pixels = [&](const std::string& run) {
+    std::vector<std::string> arguments = {"sample", run};
+    arguments.insert(arguments.end(), sample.begin(), sample.end());
+    return drawn(arguments);
+  };
+  ASSERT_EQ(facet({"export", "model", "run", "--out", "copy"}).status, 0);
+  EXPECT_EQ(pixels("copy"), pixels("run"));
+  const ProgramResult half =
+      facet({"export", "model", "run", "--weights", "bf16", "--out", "half"});
+  ASSERT_EQ(half.status, 0) << half.err;
+  for (const char* name : {"model.safetensors", "refiner.safetensors"})
+    EXPECT_LT(fs::file_size(*folder_ / "half" / name), fs::file_size(*folder_ / "copy" / name));
+  EXPECT_FALSE(fs::exists(*folder_ / "half/state.safetensors"));
+  EXPECT_FALSE(fs::exists(*folder_ / "half/metrics.jsonl"));
+  const std::vector<uint8_t> whole = pixels("copy"), rounded = pixels("half");
+  ASSERT_EQ(rounded.size(), whole.size());
+  int most = 0;
+  for (size_t i = 0; i < whole.size(); ++i) most = std::max(most, std::abs(rounded[i] - whole[i]));
+  EXPECT_LT(most, 40) << "rounding changes little";
+  expect_refused({"export", "model", "run", "--out", "copy"}, "a folder that has files");
+}
+
 TEST_F(Refined, RefineLeavesItsFilesInTheRun) {
   EXPECT_EQ(refining_.status, 0) << refining_.err;
   EXPECT_TRUE(contains(refining_.out, "refine 3/3")) << refining_.out;
