@@ -1,33 +1,15 @@
 // The data behind the model, and what people add to a run: lists of images by component, statements of labels, one image with its
 // code, how far an upload is like the data, names, and labels. Nothing is written without --write.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { Browser, SETTLED, findBrowser, pause } from "./browser.mjs";
+import { test } from "node:test";
+import { SETTLED, pause } from "./browser.mjs";
 import { Portraits } from "./portraits.mjs";
-import { WIDTHS, facet, serve, stop, train } from "./served.mjs";
+import { WIDTHS, drawPortraits, facet, serve, stop, visit } from "./served.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "facet-data-"));
-const run = join(folder, "run");
-let browser, server, portraits;
-
-before(async () => {
-  train(run);
-  const pack = join(folder, "portraits.safetensors");
-  facet("import", "portraits", "--count", "40", "--size", "16", "--seed", "9", "--out", pack);
-  portraits = new Portraits(pack, "glasses");
-  server = await serve(run, ["--write"]);
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 900);
-}, { timeout: 500000 });
-
-after(async () => {
-  await browser?.end();
-  if (server) await stop(server);
-  rmSync(folder, { recursive: true, force: true });
-});
+const { folder, run, browser, server } = await visit("data", { serving: ["--write"] });
+const portraits = new Portraits(drawPortraits(folder, 40), "glasses");
 
 async function open(state = "#view=data&seed=1") {
   await browser.open(`${server.address}/${state}`);
