@@ -87,6 +87,54 @@ test("an upload unlike the data is said to be so, another portrait is not", asyn
   assert.equal(await browser.evaluate("document.getElementById('error-figure').hidden"), false);
 });
 
+test("the region of an upload is chosen by mouse, touch and keyboard", async () => {
+  // A portrait in the right half of an image that is twice as wide.
+  await open("#view=image&seed=1");
+  const wide = await browser.evaluate(`(async () => {
+    const image = new Image();
+    image.src = "data:image/png;base64,${portraits.png(3).toString("base64")}";
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [320, 160];
+    const context = canvas.getContext("2d");
+    context.imageSmoothingEnabled = false;
+    context.drawImage(image, 160, 0, 160, 160);
+    return canvas.toDataURL().split(",")[1];
+  })()`);
+  await upload("wide.png", Buffer.from(wide, "base64"));
+  const input = () => browser.source("input");
+  const centre = await input();
+  await browser.click("#crop summary");
+  const box = () => browser.evaluate(`(() => {
+    const area = document.getElementById("crop-box").getBoundingClientRect();
+    return { left: area.left, top: area.top, x: area.left + area.width / 2, y: area.top + area.height / 2, right: area.right, bottom: area.bottom };
+  })()`);
+  const { x, y } = await box();
+  const mouse = (type, at) => browser.send("Input.dispatchMouseEvent", { type, ...at, button: "left", buttons: 1, clickCount: 1 });
+  await mouse("mousePressed", { x, y });
+  await mouse("mouseMoved", { x: x + 400, y });
+  await mouse("mouseReleased", { x: x + 400, y });
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(centre)}`);
+  assert.match(await browser.text("crop-text"), /^160 pixels wide, 160 from the left, 0 from the top$/);
+  const right = await input();
+  // The same portrait by itself has nearly the same code.
+  const factors = await browser.evaluate("[...document.querySelectorAll('#code [aria-checked=true]')].map((node) => node.ariaLabel).join()");
+  await browser.evaluate("document.getElementById('crop-box').focus()");
+  for (const key of ["ArrowLeft", "-"]) await browser.press(key);
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(right)}`);
+  assert.doesNotMatch(await browser.text("crop-text"), /^160 pixels wide/);
+  const smaller = await input();
+  const corner = await box();
+  const touch = (type, points) => browser.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+  await touch("touchStart", [{ x: corner.right - 8, y: corner.bottom - 8 }]);
+  for (const step of [20, 40, 60]) await touch("touchMove", [{ x: corner.right - 8 - step, y: corner.bottom - 8 - step }]);
+  await touch("touchEnd", []);
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(smaller)}`);
+  await browser.click("#crop-reset");
+  await browser.until(`document.getElementById("input").src === ${JSON.stringify(centre)}`);
+  assert.ok(factors.length > 0);
+});
+
 test("a map shows components and images, by principal components and t-SNE, and a click chooses a component", async () => {
   await open("#view=data&seed=1&images=first,,typical,");
   await browser.until(LISTED);
