@@ -2,6 +2,11 @@
 
 const PHASES = { pretrain: "1 networks", initialise: "2 mixtures", joint: "3 joint" };
 
+/** The name of a phase on the page. */
+export function phaseName(phase) {
+  return PHASES[phase] ?? String(phase);
+}
+
 /** Puts the records of all phases on one axis of steps; skips unreadable lines. @returns {{records: object[], phases: object[]}} */
 export function onOneAxis(records) {
   const phases = [];
@@ -9,7 +14,7 @@ export function onOneAxis(records) {
     let phase = phases.at(-1);
     if (phase?.phase !== record.phase) {
       const first = phase?.last ?? 0;
-      phase = { phase: record.phase, name: PHASES[record.phase] ?? String(record.phase), first, last: first };
+      phase = { phase: record.phase, name: phaseName(record.phase), first, last: first };
       phases.push(phase);
     }
     const at = phase.first + record.step;
@@ -31,7 +36,7 @@ export function progress({ state, phase, step, phase_steps: steps = {} }) {
 /** The state of the training in words. */
 export function sentence({ state, phase, step, phase_steps: steps }) {
   const of = steps?.[phase] > step ? ` of ${steps[phase]}` : "";
-  const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}${of}` : "";
+  const where = phase ? `phase ${phaseName(phase)}, step ${step}${of}` : "";
   return {
     waiting: "Waiting for the first metrics",
     running: `Training: ${where}`,

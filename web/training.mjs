@@ -2,6 +2,7 @@
 // while the view is visible and the run is not finished.
 
 import { Newest, decode, generate, getMetrics } from "./api.mjs";
+import { Checkpoints } from "./checkpoints.mjs";
 import { Chart, ChartGroup, shortNumber } from "./curves.mjs";
 import { byId, element, report, show } from "./dom.mjs";
 import { speedText } from "./explore.mjs";
@@ -36,6 +37,7 @@ export class TrainingView {
       perplexity: new Chart("Perplexity", "components, in use by weight", false, group),
       factors: new Chart("KL[z] by factor", "nats per image, information in each factor", false, group),
     };
+    this.checkpoints = new Checkpoints(group);
     byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
     document.addEventListener("visibilitychange", () => this.update(store.state));
     byId("fresh").addEventListener("click", () => this.#showSamples(++this.seed));
@@ -105,6 +107,7 @@ export class TrainingView {
     this.charts.perplexity.update(byFactor("perplexity"), phases);
     this.charts.factors.update(byFactor("kl_z"), phases);
     this.#showLiving(living, steps.at(-1));
+    this.checkpoints.update(phases);
   }
 
   #showLiving(living, record) {

@@ -446,6 +446,20 @@ async function contrast(front, back) {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
+test("a slider shows the same samples over training time and moves the charts' cursor", async () => {
+  await browser.open(`${server.address}/#view=training`);
+  await browser.until("!document.getElementById('progress').hidden && document.getElementById('checkpoint-picture').naturalWidth > 0");
+  assert.equal(await attribute("#checkpoint", "aria-valuetext"), "phase 3 joint, step 800");
+  assert.deepEqual(await browser.evaluate("(({ naturalWidth, naturalHeight }) => [naturalWidth, naturalHeight])(document.getElementById('checkpoint-picture'))"), [64, 32]);
+  const last = await browser.source("checkpoint-picture");
+  await browser.evaluate("document.getElementById('checkpoint').focus()");
+  await browser.press("Home");
+  await browser.until("document.getElementById('checkpoint-text').textContent === 'phase 1 networks, step 500'");
+  await browser.until(`document.getElementById("checkpoint-picture").src !== ${JSON.stringify(last)} && document.getElementById("checkpoint-picture").complete`);
+  await browser.until("document.querySelectorAll('#charts .cursor[visibility=visible]').length >= 3");
+  assert.match(await browser.evaluate("document.querySelector('#charts .readout').innerText"), /^step 500/);
+});
+
 test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints, []);
 });
