@@ -141,7 +141,7 @@ std::vector<ExportedFile> page_export_files(const LoadedRun& run, const std::str
   std::vector<ExportedFile> files;
   for (const PageFile& file : page_files())
     if (!file.path.starts_with("/api/") && !file.path.starts_with("/survey/") &&
-        !file.path.starts_with("/runs/"))
+        !file.path.starts_with("/runs/") && !file.path.starts_with("/report/"))
       files.push_back(exported_page_file(file));
   files.push_back({"ort.js", without_source_map(runtime.script)});
   files.push_back({"ort-wasm.js", without_source_map(runtime.loader)});
