@@ -30,7 +30,7 @@ void add_serve_command(const Command& program) {
   auto arguments = std::make_shared<ServeOptions>();
   const Command command =
       program.command("serve", "Explore a run in the browser, also while it trains");
-  command.option("run", arguments->run, "A run folder").required();
+  command.option("run", arguments->run, "A run folder, or a folder of runs to compare").required();
   command.option("--port", arguments->http.port, "Where to listen; 0 takes a free port")
       .range(0, 65535)
       .show_default();

@@ -1,6 +1,7 @@
 # Turns the explorer's page and the description of its API into a source file of the library.
 file(GLOB page_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/web ${PROJECT_SOURCE_DIR}/web/*.*
-     ${PROJECT_SOURCE_DIR}/web/survey/*.*)
+     ${PROJECT_SOURCE_DIR}/web/survey/*.* ${PROJECT_SOURCE_DIR}/web/runs/*.*
+     ${PROJECT_SOURCE_DIR}/web/report/*.*)
 set(page_entries "/api/v1/openapi.yaml|${PROJECT_SOURCE_DIR}/docs/openapi.yaml")
 set(page_inputs ${PROJECT_SOURCE_DIR}/docs/openapi.yaml)
 foreach(file IN LISTS page_sources)

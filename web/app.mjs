@@ -8,9 +8,10 @@ import { Connection } from "./connection.mjs";
 import { announce, byId, copy, counted, report, show } from "./dom.mjs";
 import { DataView } from "./data.mjs";
 import { Explore } from "./explore.mjs";
+import { sentence } from "./phases.mjs";
 import { VIEWS, fitted, fromAddress } from "./state.mjs";
 import { Store } from "./store.mjs";
-import { TrainingView, sentence } from "./training.mjs";
+import { TrainingView } from "./training.mjs";
 import { UploadView } from "./upload.mjs";
 
 const MODEL_INTERVAL = 3000;
@@ -87,7 +88,8 @@ async function watchModel() {
     if (error.isConnection) connection.lost();
     else report(error);
   }
-  const settled = summary?.training.state === "finished" || summary?.training.state === "stopped";
+  const trained = summary?.training.state === "finished" || summary?.training.state === "stopped";
+  const settled = trained && (summary.nearest.ready || !summary.nearest.available); // images may still be encoded
   const interval = connection.isLost ? RETRY_INTERVAL : settled ? 5 * MODEL_INTERVAL : MODEL_INTERVAL;
   clearTimeout(watching);
   watching = setTimeout(watchModel, interval);
@@ -187,5 +189,6 @@ addEventListener("popstate", () => {
 addEventListener("keydown", onKey);
 addEventListener("keyup", onKey); // some browsers press a button when the key is released
 addEventListener("keydown", onUndoKey);
+show(byId("all-runs"), /\/run\/[^/]+\/$/.test(location.pathname)); // one run of a folder of them
 showTheme(THEMES.includes(keptTheme()) ? keptTheme() : "auto");
 watchModel();

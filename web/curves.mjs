@@ -120,14 +120,16 @@ export class Chart {
    * @param {{name: string, first: number, last: number}[]} phases
    */
   update(curves, phases) {
-    this.curves = curves.filter((curve) => curve.points.some(([, value]) => Number.isFinite(value)));
+    // A curve keeps its colour in all charts, also where others are empty.
+    this.curves = curves.map((curve, series) => ({ ...curve, series: series % 8 }))
+      .filter((curve) => curve.points.some(([, value]) => Number.isFinite(value)));
     this.phases = phases;
     this.width = 0;
     show(this.node, this.curves.length > 0);
     this.#draw();
     this.svg.setAttribute("aria-label", `${this.title}: ${this.#summary()}`);
-    this.legend.replaceChildren(...(this.curves.length < 2 ? [] : this.curves.map((curve, index) =>
-      element("span", { class: `key series-${index % 8}` }, curve.name))));
+    this.legend.replaceChildren(...(this.curves.length < 2 ? [] : this.curves.map((curve) =>
+      element("span", { class: `key series-${curve.series}` }, curve.name))));
   }
 
   redraw() {
@@ -199,12 +201,12 @@ export class Chart {
       const shift = this.apart ? APART * (index - (this.curves.length - 1) / 2) : 0;
       const place = (value) => this.y(value) - shift;
       if (!curve.marks) {
-        const line = (points, kind) => drawing("path", { class: `${kind} series-${index % 8}`, d: pathOf(points, this.x, place) });
+        const line = (points, kind) => drawing("path", { class: `${kind} series-${curve.series}`, d: pathOf(points, this.x, place) });
         const { smoothing } = this.group;
         return [...(smoothing > 0 ? [line(curve.points, "faint")] : []), line(smoothed(curve.points, smoothing), "line")];
       }
       return curve.points.map(([step, value]) =>
-        drawing("circle", { class: `mark series-${index % 8}`, cx: this.x(step), cy: this.y(value), r: 4 }));
+        drawing("circle", { class: `mark series-${curve.series}`, cx: this.x(step), cy: this.y(value), r: 4 }));
     });
     return drawing("g", { "clip-path": `url(#${this.clip})` }, ...shapes);
   }
@@ -252,7 +254,7 @@ export class Chart {
     this.cursor.setAttribute("x1", this.x(at));
     this.cursor.setAttribute("x2", this.x(at));
     this.readout.replaceChildren(`step ${at}`, ...values.map(({ curve, point: [, value] }) =>
-      element("span", { class: `key series-${this.curves.indexOf(curve) % 8}` }, `${curve.name} ${Number.isFinite(value) ? shortNumber(value) : "–"}`)));
+      element("span", { class: `key series-${curve.series}` }, `${curve.name} ${Number.isFinite(value) ? shortNumber(value) : "–"}`)));
   }
 }
 

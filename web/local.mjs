@@ -174,6 +174,10 @@ export async function getReconstructions() {
   return { pairs: [] };
 }
 
+export async function getProgress() {
+  return { samples: 0, pictures: [] };
+}
+
 export async function setName() {
   throw new Error("An exported page cannot be changed");
 }

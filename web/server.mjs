@@ -128,6 +128,13 @@ export async function getMetrics(after, signal) {
   return (await ask(`metrics?after=${after}`, { signal })).json();
 }
 
+/** Pictures of the same samples at several checkpoints. @returns {Promise<{samples: number, pictures: object[]}>} */
+export async function getProgress(signal) {
+  const { samples, pictures } = await (await ask("progress", { signal })).json();
+  const address = ({ phase, step, version }) => `${BASE}progress.png?${new URLSearchParams({ phase, step, v: version })}`;
+  return { samples, pictures: pictures.map((picture) => ({ ...picture, address: address(picture) })) };
+}
+
 /** The mean pictures of a factor's components. @returns {Promise<{bitmap: ImageBitmap, columns: number, count: number}>} */
 export async function getAtlas(factor, version, signal) {
   const query = new URLSearchParams({ factor, v: version });

@@ -2,30 +2,14 @@
 // while the view is visible and the run is not finished.
 
 import { Newest, decode, generate, getMetrics } from "./api.mjs";
+import { Checkpoints } from "./checkpoints.mjs";
 import { Chart, ChartGroup, shortNumber } from "./curves.mjs";
 import { byId, element, report, show } from "./dom.mjs";
 import { speedText } from "./explore.mjs";
+import { onOneAxis, progress, sentence } from "./phases.mjs";
 
 const INTERVAL = 2000;
 const SAMPLES = 24;
-const PHASES = { pretrain: "1 networks", initialise: "2 mixtures", joint: "3 joint" };
-
-/** Puts the records of all phases on one axis of steps; skips unreadable lines. @returns {{records: object[], phases: object[]}} */
-export function onOneAxis(records) {
-  const phases = [];
-  const placed = records.filter((record) => Number.isFinite(record.step)).map((record) => {
-    let phase = phases.at(-1);
-    if (phase?.phase !== record.phase) {
-      const first = phase?.last ?? 0;
-      phase = { phase: record.phase, name: PHASES[record.phase] ?? String(record.phase), first, last: first };
-      phases.push(phase);
-    }
-    const at = phase.first + record.step;
-    phase.last = Math.max(phase.last, at);
-    return { ...record, at };
-  });
-  return { records: placed, phases };
-}
 
 /** Standard normal numbers; the same seed gives the same numbers. */
 export function standardNormal(count, seed) {
@@ -53,6 +37,7 @@ export class TrainingView {
       perplexity: new Chart("Perplexity", "components, in use by weight", false, group),
       factors: new Chart("KL[z] by factor", "nats per image, information in each factor", false, group),
     };
+    this.checkpoints = new Checkpoints(group);
     byId("charts").replaceChildren(...Object.values(this.charts).map((chart) => chart.node));
     document.addEventListener("visibilitychange", () => this.update(store.state));
     byId("fresh").addEventListener("click", () => this.#showSamples(++this.seed));
@@ -122,6 +107,7 @@ export class TrainingView {
     this.charts.perplexity.update(byFactor("perplexity"), phases);
     this.charts.factors.update(byFactor("kl_z"), phases);
     this.#showLiving(living, steps.at(-1));
+    this.checkpoints.update(phases);
   }
 
   #showLiving(living, record) {
@@ -153,25 +139,4 @@ export class TrainingView {
         : "The mixtures are not initialised yet: these are decoded standard normal vectors";
     });
   }
-}
-
-/** The share of all steps that is done. */
-export function progress({ state, phase, step, phase_steps: steps = {} }) {
-  if (state === "finished") return 1;
-  const names = Object.keys(PHASES);
-  const all = names.reduce((sum, name) => sum + (steps[name] ?? 0), 0);
-  const before = names.slice(0, Math.max(0, names.indexOf(phase))).reduce((sum, name) => sum + (steps[name] ?? 0), 0);
-  return all > 0 && phase ? Math.min(1, (before + step) / all) : 0;
-}
-
-/** The state of the training in words. */
-export function sentence({ state, phase, step, phase_steps: steps }) {
-  const of = steps?.[phase] > step ? ` of ${steps[phase]}` : "";
-  const where = phase ? `phase ${PHASES[phase] ?? phase}, step ${step}${of}` : "";
-  return {
-    waiting: "Waiting for the first metrics",
-    running: `Training: ${where}`,
-    finished: where ? `Finished after ${where}` : "Finished",
-    stopped: `Stopped at ${where}; nothing has changed for five minutes`,
-  }[state] ?? state;
 }

@@ -2,6 +2,7 @@
 // image's code, never the image.
 
 import { Newest, edit, encode } from "./api.mjs";
+import { CropBox } from "./crop.mjs";
 import { announce, byId, copy, download, element, fileName, replacePanels, report, show, showCommand, showPicture } from "./dom.mjs";
 import { downloadScale } from "./explore.mjs";
 import { CodePanel } from "./factors.mjs";
@@ -13,6 +14,8 @@ const LONGEST_SIDE = 1024;
 const RESTORED = "Restored from the address, which holds the image's code but not the image. "
   + "Choose the image again to see it and its probabilities.";
 
+const OF_REGION = "The command takes the region as a file: save it as a PNG below.";
+
 export class UploadView {
   constructor(store) {
     this.store = store;
@@ -21,6 +24,7 @@ export class UploadView {
     this.edits = new Newest(report);
     this.uploads = new Newest(report);
     this.neighbours = new Neighbours("similar");
+    this.crop = new CropBox(() => this.#encode(this.file, true));
     byId("similar-edited").addEventListener("change", () => this.#search());
     byId("file").addEventListener("change", (event) => this.take(event.target.files));
     byId("keep-offset").addEventListener("click", () => this.#change({ keepOffset: !this.store.state.upload.keepOffset }));
@@ -71,12 +75,17 @@ export class UploadView {
     this.#encode(files[0]);
   }
 
-  /** @param {boolean} again the model was reloaded: the changes and the view stay as they are */
+  /** @param {boolean} again the model or the region is another one: the changes and the view stay as they are */
   #encode(file, again = false) {
     this.uploads.request(async (signal) => {
-      if (!again) announce("Encoding the image …");
-      const encoded = await encode(await this.#sendable(file), 1, signal);
+      if (!again) {
+        announce("Encoding the image …");
+        await this.crop.setImage(file, this.model.shape);
+      }
+      const region = await this.crop.cut();
+      const encoded = await encode(region ?? (await this.#sendable(file)), 1, signal);
       this.file = file;
+      this.region = region !== null;
       this.encoded = encoded;
       this.original = null;
       const code = { z: encoded.z, logVariance: encoded.log_variance };
@@ -198,7 +207,8 @@ export class UploadView {
     this.#search();
     show(byId("input-figure"), encoded !== null);
     this.#showTrust(encoded);
-    byId("restored").textContent = encoded ? encoded.notice ?? "" : RESTORED;
+    byId("restored").textContent = encoded ? [this.region ? OF_REGION : "", encoded.notice].filter(Boolean).join(" ") : RESTORED;
+    show(byId("crop"), encoded !== null && this.crop.image !== null);
     if (encoded) await showPicture(byId("input"), encoded.input, state.smooth);
     await showPicture(byId("reconstruction"), images[0].png, state.smooth);
     await showPicture(byId("edited"), images[1].png, state.smooth);

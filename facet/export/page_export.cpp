@@ -140,7 +140,8 @@ std::vector<ExportedFile> page_export_files(const LoadedRun& run, const std::str
   const Vae& model = *run.model;
   std::vector<ExportedFile> files;
   for (const PageFile& file : page_files())
-    if (!file.path.starts_with("/api/") && !file.path.starts_with("/survey/"))
+    if (!file.path.starts_with("/api/") && !file.path.starts_with("/survey/") &&
+        !file.path.starts_with("/runs/") && !file.path.starts_with("/report/"))
       files.push_back(exported_page_file(file));
   files.push_back({"ort.js", without_source_map(runtime.script)});
   files.push_back({"ort-wasm.js", without_source_map(runtime.loader)});

@@ -19,12 +19,6 @@ std::string subject(const RunReport& report) {
                      report.config.data.pack.empty() ? "portraits" : "images");
 }
 
-int64_t gradient_steps_done(const RunReport& report) {
-  const int64_t done = report.log.steps_done(), before = report.log.lengths.pretrain,
-                between = report.log.lengths.initialise;
-  return std::min(done, before) + std::max<int64_t>(0, done - before - between);
-}
-
 /// "glasses 100.0 %, smile 99.1 %" for the named factors that have labels to be measured by.
 std::string named_accuracies(const Evaluation& evaluation) {
   std::vector<std::string> parts;
@@ -75,8 +69,8 @@ std::string training_sentence(const RunReport& report) {
   std::string sentence =
       fmt::format("A model of {} with {}", subject(report), plural(factors, "factor"));
   if (named > 0) sentence += fmt::format(", {} of them named", named);
-  if (const int64_t steps = gradient_steps_done(report); steps > 0)
-    sentence += fmt::format(", trained for {}", plural(steps, "gradient step"));
+  if (const int64_t steps = report.log.steps_done(); steps > 0)
+    sentence += fmt::format(", trained for {}", plural(steps, "step"));
   if (const double seconds = report.training_seconds(); seconds >= 1)
     sentence += " in " + duration(seconds);
   return sentence + ".";

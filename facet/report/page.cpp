@@ -1,9 +1,12 @@
 // The order of a report and its short sections. Sections say why something is missing where a
 // reader would look for it.
+#include <sstream>
+
 #include <fmt/format.h>
 #include <torch/version.h>
 
 #include "facet/core/json.h"
+#include "facet/export/page_files.h"
 #include "facet/report/html.h"
 #include "facet/report/page_sections.h"
 #include "facet/report/page_style.h"
@@ -41,6 +44,39 @@ int64_t all_components(const Evaluation& evaluation) {
   return components;
 }
 
+/// A module of the explorer's page as a part of one script: without its imports and exports.
+std::string inlined_module(std::string_view path) {
+  std::string text;
+  std::istringstream lines(std::string(find_page_file(path)->bytes));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("import ")) continue;
+    if (line.starts_with("export ")) line.erase(0, 7);
+    text += line + "\n";
+  }
+  return text;
+}
+
+/// The charts as the script takes them. Values that are not finite become null, a gap.
+Json curves_data(const std::vector<ChartGroup>& groups) {
+  Json data = Json::array();
+  for (const ChartGroup& group : groups)
+    for (const Chart& chart : group.charts) {
+      Json lines = Json::array(), phases = Json::array();
+      for (const ChartLine& line : chart.lines) {
+        Json points = Json::array();
+        for (const ChartPoint& point : line.points) points.push_back({point.x, point.y});
+        lines.push_back({{"name", line.name}, {"points", points}});
+      }
+      for (const ChartSpan& span : chart.spans)
+        phases.push_back({{"name", span.name}, {"first", span.begin}, {"last", span.end}});
+      data.push_back({{"title", chart.title},
+                      {"fromZero", chart.from_zero},
+                      {"lines", lines},
+                      {"phases", phases}});
+    }
+  return data;
+}
+
 /// Writes the sections, one after the other, into one page.
 class Page {
  public:
@@ -64,6 +100,7 @@ class Page {
   void fact(const std::string& name, const std::string& value, const std::string& detail);
   void navigation();
   void curves();
+  void live_curves(const std::vector<ChartGroup>& groups);
   void configuration();
 
   const RunReport& report_;
@@ -159,8 +196,9 @@ void Page::curves() {
   const std::vector<ChartGroup> groups = training_charts(report_.log);
   html_.element("p",
                 groups.empty() ? "There are no records of training yet."
-                               : "Over the steps of all phases; dotted lines are where a phase "
-                                 "begins. Beside each name stands the last value.",
+                               : "Over the steps of all phases. Beside each name stands the last "
+                                 "value; a pointer over a chart shows those of its step, and "
+                                 "dragging chooses a range of steps for all charts.",
                 {{"class", "caption"}});
   for (const ChartGroup& group : groups) {
     html_.element("h3", group.title);
@@ -173,6 +211,20 @@ void Page::curves() {
       html_.markup(chart_legend(chart));
     }
   }
+  if (!groups.empty()) live_curves(groups);
+}
+
+/// The explorer's charts, which show names and values under the pointer.
+void Page::live_curves(const std::vector<ChartGroup>& groups) {
+  std::string data = curves_data(groups).dump();
+  // A name that a user chose must not end the script.
+  for (size_t at = 0; (at = data.find('<', at)) != std::string::npos;)
+    data.replace(at, 1, "\\u003c");
+  html_.markup("<script type=\"application/json\" id=\"curves-data\">" + data + "</script>\n");
+  std::string script;
+  for (const char* path : {"/dom.mjs", "/curves.mjs", "/report/report.mjs"})
+    script += inlined_module(path);
+  html_.markup("<script type=\"module\">\n" + script + "</script>\n");
 }
 
 void Page::configuration() {

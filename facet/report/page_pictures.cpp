@@ -79,7 +79,7 @@ void sheet(Html& html, const Figure& figure, int64_t cell) {
 }  // namespace
 
 Html::Attributes scroll_region() {
-  return {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "Wide table"}};
+  return {{"class", "scroll"}, {"tabindex", "0"}, {"role", "group"}, {"aria-label", "Wide table"}};
 }
 
 void write_command(Html& html, const std::string& command) {

@@ -68,6 +68,18 @@ svg .axis, svg .tick { stroke: var(--soft); stroke-width: 1; fill: none; opacity
 svg .phase { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 2 3; fill: none; opacity: .6; }
 svg .line { fill: none; stroke-width: 1.7; stroke-linejoin: round; stroke-linecap: butt; }
 svg .dot { fill: var(--page); stroke-width: 1.5; }
+.readout { display: flex; flex-wrap: wrap; gap: 0 .7rem; min-height: 1.4em; font-size: .8rem; color: var(--soft); }
+.readout .key::before { content: ""; display: inline-block; width: 14px; height: 3px; margin-right: .35rem; vertical-align: middle; background: var(--series); }
+.live svg.chart { touch-action: pan-y; max-width: none; }
+.live > svg.printed { display: none; }
+svg .rule { stroke: var(--rule); stroke-width: 1; }
+svg text.axis, svg text.tick { stroke: none; opacity: 1; fill: var(--soft); }
+svg .cursor { stroke: var(--soft); stroke-width: 1; }
+svg rect.phase { stroke: none; opacity: 1; fill: none; }
+svg rect.phase-1 { fill: var(--panel); }
+svg [class*="series-"].line { stroke: var(--series); }
+.series-0 { --series: var(--line-0); } .series-1 { --series: var(--line-1); } .series-2 { --series: var(--line-2); } .series-3 { --series: var(--line-3); }
+.series-4 { --series: var(--line-4); } .series-5 { --series: var(--line-5); } .series-6 { --series: var(--line-6); } .series-7 { --series: var(--line-7); }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: .2rem 0 0; padding: 0; font-size: .84rem; color: var(--soft); }
 .legend li { overflow-wrap: anywhere; }
 .legend b { color: var(--ink); font-weight: 560; }
@@ -141,6 +153,8 @@ footer { color: var(--soft); font-size: .88rem; padding-top: 2.5rem; padding-bot
   h2, h3, h4, section > .caption { break-after: avoid; }
   p, figure, .facts, tr { break-inside: avoid; }
   .charts { grid-template-columns: 1fr 1fr 1fr 1fr; gap: 1rem .8rem; }
+  .live > svg.printed { display: block; }
+  .live > svg:not(.printed), .readout { display: none; }
   svg text { font-size: 13px; }
   .table th, .table td { padding: .25rem .45rem; }
   .table .left { white-space: normal; }

@@ -23,7 +23,7 @@ std::string measure_cell(const std::optional<double>& measure) {
 /// A table from its heads and, by row, the name and the cells.
 void survey_table(Html& html, const std::vector<std::string>& heads,
                   const std::vector<std::pair<std::string, std::vector<std::string>>>& table_rows) {
-  const auto scroll = html.open("div", {{"class", "scroll"}});
+  const auto scroll = html.open("div", scroll_region());
   const auto table = html.open("table", {{"class", "table"}});
   {
     const auto head = html.open("thead");

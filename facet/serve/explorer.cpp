@@ -24,7 +24,7 @@ void Explorer::Route::check_body(const std::string& content_type, size_t bytes) 
 }
 
 const Explorer::Route* Explorer::route(std::string_view path) {
-  static constexpr std::array<Route, 18> routes = {{
+  static constexpr std::array<Route, 20> routes = {{
       {"/api/v1/model", "GET", Body::none, answer_model},
       {"/api/v1/generate", "POST", Body::json, answer_generate},
       {"/api/v1/decode", "POST", Body::json, answer_decode},
@@ -42,6 +42,8 @@ const Explorer::Route* Explorer::route(std::string_view path) {
       {"/api/v1/labels", "POST", Body::json, answer_labels},
       {"/api/v1/labels.csv", "GET", Body::none, answer_labels_csv},
       {"/api/v1/metrics", "GET", Body::none, answer_metrics},
+      {"/api/v1/progress", "GET", Body::none, answer_progress},
+      {"/api/v1/progress.png", "GET", Body::none, answer_progress_picture},
       {"/api/v1/openapi.yaml", "GET", Body::none, answer_openapi},
   }};
   const auto found = std::find_if(routes.begin(), routes.end(),

@@ -49,10 +49,14 @@ class Explorer : public RequestHandler {
   static const Route* route(std::string_view path);
 
   std::string_view method_at(std::string_view path) const override;
-  /// All but the page of surveys, which has a server of its own (serve/survey_server.h).
-  std::string page_file(std::string_view path) const override {
-    return path.starts_with("/survey/") ? "" : std::string(path);
+  /// All but what reports hold, and the pages of surveys and of folders of runs, which have
+  /// servers of their own (serve/survey_server.h, serve/runs_server.h).
+  static std::string page_file_at(std::string_view path) {
+    const bool other =
+        path.starts_with("/survey/") || path.starts_with("/runs/") || path.starts_with("/report/");
+    return other ? "" : std::string(path);
   }
+  std::string page_file(std::string_view path) const override { return page_file_at(path); }
   void check_body(std::string_view path, const std::string& content_type,
                   size_t bytes) const override;
   /// The answer to a request, also where it is an error; throws nothing.

@@ -49,6 +49,8 @@ struct HandlerContext {
 // handlers_model.cpp: the run and its model.
 ApiResponse answer_model(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_metrics(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_progress(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_progress_picture(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_openapi(HandlerContext& context, const ApiRequest& request);
 
 // handlers_generate.cpp: pictures from latent vectors.

@@ -1,8 +1,10 @@
 // What handlers share, and the answers about the run and its model in words and numbers: none of
 // them waits for the networks.
+#include "facet/core/file.h"
 #include "facet/export/page_files.h"
 #include "facet/serve/handlers.h"
 #include "facet/serve/reading.h"
+#include "facet/train/progress_pictures.h"
 
 namespace facet {
 
@@ -21,6 +23,10 @@ const Json& limits_json() {
                               {"largest_scale", kLargestPictureScale}};
   return limits;
 }
+
+constexpr size_t kMostListedPictures = 1000;
+constexpr uintmax_t kMostProgressBytes = 8 << 20;
+constexpr const char* kKeptForever = "private, max-age=31536000, immutable";
 
 Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model) {
   const std::string notice = nearest == nullptr ? "" : nearest->notice();
@@ -76,6 +82,35 @@ ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
 ApiResponse answer_metrics(HandlerContext& context, const ApiRequest& request) {
   const Query query(request, {"after"});
   return json_response(context.run_watch.metrics(query.integer("after", 0, 0, 1000000000)));
+}
+
+ApiResponse answer_progress(HandlerContext& context, const ApiRequest& request) {
+  Query(request, {});
+  const RunFolder folder{context.run};
+  Json pictures = Json::array();
+  for (const ProgressPicture& each : progress_pictures(folder))
+    if (pictures.size() < kMostListedPictures)
+      pictures.push_back({{"phase", phase_name(each.phase)},
+                          {"step", each.step},
+                          {"version", file_version(progress_picture(folder, each))}});
+  return json_response({{"samples", kProgressSamples}, {"pictures", pictures}});
+}
+
+ApiResponse answer_progress_picture(HandlerContext& context, const ApiRequest& request) {
+  const Query query(request, {"phase", "step", "v"});
+  const int64_t step = query.integer("step", -1, 0, kLargestSeed);
+  const RunFolder folder{context.run};
+  for (const ProgressPicture& each : progress_pictures(folder)) {
+    if (each.step != step || query.text("phase") != phase_name(each.phase)) continue;
+    const std::filesystem::path path = progress_picture(folder, each);
+    if (std::filesystem::file_size(path) > kMostProgressBytes) break;
+    const bool dated = query.has("v") && query.text("v") == file_version(path);
+    return {200,
+            "image/png",
+            read_text(path, "reading a picture"),
+            {{"Cache-Control", dated ? kKeptForever : "private, no-cache"}}};
+  }
+  throw ApiError(404, "this run has no picture of this step", "step");
 }
 
 ApiResponse answer_openapi(HandlerContext&, const ApiRequest& request) {

@@ -66,7 +66,7 @@ void RunWatch::read_new_lines() {
   const int64_t size = there ? static_cast<int64_t>(status.st_size) : 0;
   if (status.st_ino != inode_ || size < starts_.back()) {  // a resumed run writes a new file
     starts_ = {0};
-    last_ = last_with_factors_ = Json::object();
+    last_ = last_with_factors_ = last_valid_ = Json::object();
     inode_ = status.st_ino;
   }
   if (size <= starts_.back()) return;
@@ -77,6 +77,7 @@ void RunWatch::read_new_lines() {
   for (size_t end = 0; (end = bytes.find('\n', begin)) != std::string::npos; begin = end + 1) {
     Json record = parse_line(bytes.substr(begin, end - begin));
     if (record.contains("factors")) last_with_factors_ = record;
+    if (record.contains("valid")) last_valid_ = record;
     if (record.contains("phase")) last_ = std::move(record);
     starts_.push_back(start + static_cast<int64_t>(end) + 1);
   }
@@ -164,6 +165,20 @@ Json RunWatch::training() {
   const std::lock_guard lock(mutex_);
   read_new_lines();
   return training_locked();
+}
+
+Json RunWatch::summary() {
+  const std::lock_guard lock(mutex_);
+  read_new_lines();
+  Json training = training_locked();
+  const bool valid = last_valid_.contains("valid") && last_valid_["valid"].is_object();
+  const Json& measured = valid ? last_valid_["valid"] : last_;
+  const Json bound = measured.contains("elbo") ? measured["elbo"] : Json();
+  return {{"state", training["state"]},
+          {"training", training},
+          {"factors", living()},
+          {"accuracies", Json::object()},
+          {"bound", {{"value", bound}, {"split", valid ? "valid" : "train"}}}};
 }
 
 Json RunWatch::metrics(int64_t after) {

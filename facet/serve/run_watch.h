@@ -21,6 +21,9 @@ class RunWatch {
   Json metrics(int64_t after);
   /// "training" of /model and /metrics.
   Json training();
+  /// What a list of runs says of this one: "training" with its state, living components, and the
+  /// last bound on valid images, or else on training images.
+  Json summary();
 
  private:
   void read_new_lines();
@@ -34,8 +37,8 @@ class RunWatch {
   Json phases_;  // steps by phase, from the config
   std::mutex mutex_;
   uint64_t inode_ = 0;
-  std::vector<int64_t> starts_ = {0};  // where lines begin, and where the next one will
-  Json last_, last_with_factors_;
+  std::vector<int64_t> starts_ = {0};           // where lines begin, and where the next one will
+  Json last_, last_with_factors_, last_valid_;  // records
   struct Progress {
     double seconds;  // of a steady clock
     std::string phase;

@@ -10,10 +10,13 @@
 #include "facet/data/pack.h"
 #include "facet/serve/explorer.h"
 #include "facet/serve/http_server.h"
+#include "facet/serve/runs_server.h"
 #include "facet/train/config.h"
 #include "facet/train/run_folder.h"
 
 namespace facet {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -31,13 +34,19 @@ Pack read_run_data(const std::filesystem::path& run, const ImageShape& shape) {
                .cause = "--pack names others"});
 }
 
-}  // namespace
+/// What only the server of one run has.
+void require_one_run(const ServeOptions& options) {
+  const std::string option = !options.pack.empty()    ? "--pack"
+                             : options.write          ? "--write"
+                             : options.refine.refined ? "--refined"
+                                                      : "";
+  if (!option.empty())
+    Attempt{"serving runs", options.run}.fail(fmt::format("{} with a folder of runs", option),
+                                              "one run");
+}
 
-void serve_run(const ServeOptions& options, const std::function<void(int port)>& ready,
+void serve_one(const ServeOptions& options, const std::function<void(int port)>& ready,
                const std::function<bool()>& stop) {
-  // One thread for the networks: requests use the other processors, and threads of a team that wait
-  // for each other on busy processors take a hundred times as long.
-  torch::set_num_threads(1);
   ExplorerOptions explored;
   explored.run = options.run;
   explored.device = choose_device(options.device);
@@ -54,6 +63,28 @@ void serve_run(const ServeOptions& options, const std::function<void(int port)>&
   HttpServer server(explorer, options.http);
   ready(server.port());
   server.run(stop);
+}
+
+void serve_folder(const ServeOptions& options, const std::function<void(int port)>& ready,
+                  const std::function<bool()>& stop) {
+  require_one_run(options);
+  RunsHandler runs(options.run, choose_device(options.device), fmt::format("facet {}", version()));
+  HttpServer server(runs, options.http);
+  ready(server.port());
+  server.run(stop);
+}
+
+}  // namespace
+
+void serve_run(const ServeOptions& options, const std::function<void(int port)>& ready,
+               const std::function<bool()>& stop) {
+  // One thread for the networks: requests use the other processors, and threads of a team that wait
+  // for each other on busy processors take a hundred times as long.
+  torch::set_num_threads(1);
+  if (fs::is_directory(options.run) && !fs::exists(RunFolder{options.run}.config()))
+    serve_folder(options, ready, stop);
+  else
+    serve_one(options, ready, stop);
 }
 
 }  // namespace facet

@@ -1,4 +1,5 @@
-// The explorer of a run, served over HTTP until told to stop: what `facet serve` does.
+// The explorer of a run, or of a folder of runs, served over HTTP until told to stop: what `facet
+// serve` does.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 namespace facet {
 
 struct ServeOptions {
-  std::string run;             ///< a run folder, finished or still training
+  std::string run;             ///< a run folder, finished or still training, or a folder of runs
   std::string pack;            ///< images to show and search; empty: those of the run's config
   bool write = false;          ///< whether names and labels may be written to the run
   std::string device = "cpu";  ///< where to compute

@@ -23,6 +23,8 @@ struct RunFolder {
   std::filesystem::path previous_state() const { return path / "state-previous.safetensors"; }
   std::filesystem::path evaluation() const { return path / "eval.json"; }
   std::filesystem::path samples() const { return path / "samples.png"; }
+  /// Samples at checkpoints (train/progress_pictures.h).
+  std::filesystem::path progress() const { return path / "progress"; }
   /// Names that people gave to factors and components (train/run_names.h).
   std::filesystem::path names() const { return path / "names.json"; }
   /// Labels that people gave in the explorer.

@@ -13,6 +13,7 @@
 #include "facet/eval/bounds.h"
 #include "facet/model/model_file.h"
 #include "facet/train/gpu_error.h"
+#include "facet/train/progress_pictures.h"
 
 namespace facet {
 
@@ -257,6 +258,7 @@ void Trainer::save() {
   }
   if (const std::string name = first_not_finite(tensors); !name.empty()) fail_not_finite(name);
   if (ranks_.first()) {
+    draw_progress();
     metrics_->sync();
     progress_.metrics = metrics_->mark();
     progress_.joint_steps = options_.joint.steps;
@@ -266,6 +268,16 @@ void Trainer::save() {
   if (!ranks_.first()) return;
   swap_average();
   write_model(folder_.model(), model);
+  swap_average();
+}
+
+/// Before the checkpoint of the same step, so that a killed run, which is resumed there, has it.
+void Trainer::draw_progress() {
+  const Phase phase = progress_.phase;
+  if (phase == Phase::done || progress_.step == 0 || !due(progress_interval(options_, phase)))
+    return;
+  swap_average();
+  write_progress_picture(folder_, learner_.model(), {phase, progress_.step});
   swap_average();
 }
 
@@ -340,7 +352,11 @@ bool Trainer::run() {
     save();
     swap_average();
     learner_.finish_prior();
-    if (ranks_.first()) write_model(folder_.model(), learner_.model());
+    if (ranks_.first()) {
+      write_model(folder_.model(), learner_.model());
+      if (options_.joint.steps > 0)
+        write_progress_picture(folder_, learner_.model(), {Phase::joint, progress_.step});
+    }
   } catch (const RankLost& lost) {
     throw RankLost(
         fmt::format("{} (the last good checkpoint, at {}, is unchanged; continue with: "

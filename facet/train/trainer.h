@@ -73,6 +73,7 @@ class Trainer {
   /// Learner::swap_average(), if the joint phase has started.
   void swap_average();
   void save();
+  void draw_progress();
 
   RunFolder folder_;
   TrainingCallbacks callbacks_;

@@ -90,7 +90,7 @@ TEST_F(Report, SaysWhatWasMeasuredAndHoldsEverything) {
   EXPECT_TRUE(report.finished());
   const std::string words = headline(report);
   EXPECT_TRUE(contains(words, "16×16 colour portraits with 2 factors, 1 of them named")) << words;
-  EXPECT_TRUE(contains(words, "300 gradient steps")) << words;
+  EXPECT_TRUE(contains(words, "310 steps")) << words;
   EXPECT_TRUE(contains(words, "20 images of the test split")) << words;
   EXPECT_TRUE(contains(words, "labels of 100 % of the training images: glasses ")) << words;
   EXPECT_FALSE(contains(words, "stands at step")) << words;

@@ -2,6 +2,7 @@
 // nothing is fetched from anywhere.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 #include <string>
@@ -60,8 +61,13 @@ inline std::string fetched_address(const std::string& page) {
   for (const char* name : {"src", "href", "srcset", "data", "action", "poster", "xlink:href"})
     for (const std::string& address : attributes(page, name))
       if (address.rfind("data:", 0) != 0 && address.rfind('#', 0) != 0) return address;
-  for (const char* word : {"@import", "url(", "http://", "https://"})
-    if (page.find(word) != std::string::npos) return word;
+  // Neither fetches anything: a part of the page itself, and the name of SVG.
+  const std::set<std::string> own = {"url(#", "http://www.w3.org/2000/svg"};
+  for (const std::string word : {"@import", "url(", "http://", "https://"})
+    for (size_t at = 0; (at = page.find(word, at)) != std::string::npos; ++at)
+      if (std::none_of(own.begin(), own.end(),
+                       [&](const auto& each) { return page.compare(at, each.size(), each) == 0; }))
+        return word;
   return "";
 }
 

@@ -1,33 +1,15 @@
 // The data behind the model, and what people add to a run: lists of images by component, statements of labels, one image with its
 // code, how far an upload is like the data, names, and labels. Nothing is written without --write.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { Browser, SETTLED, findBrowser, pause } from "./browser.mjs";
+import { test } from "node:test";
+import { SETTLED, pause } from "./browser.mjs";
 import { Portraits } from "./portraits.mjs";
-import { WIDTHS, facet, serve, stop, train } from "./served.mjs";
+import { WIDTHS, drawPortraits, facet, serve, stop, visit } from "./served.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "facet-data-"));
-const run = join(folder, "run");
-let browser, server, portraits;
-
-before(async () => {
-  train(run);
-  const pack = join(folder, "portraits.safetensors");
-  facet("import", "portraits", "--count", "40", "--size", "16", "--seed", "9", "--out", pack);
-  portraits = new Portraits(pack, "glasses");
-  server = await serve(run, ["--write"]);
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 900);
-}, { timeout: 500000 });
-
-after(async () => {
-  await browser?.end();
-  if (server) await stop(server);
-  rmSync(folder, { recursive: true, force: true });
-});
+const { folder, run, browser, server } = await visit("data", { serving: ["--write"] });
+const portraits = new Portraits(drawPortraits(folder, 40), "glasses");
 
 async function open(state = "#view=data&seed=1") {
   await browser.open(`${server.address}/${state}`);
@@ -103,6 +85,54 @@ test("an upload unlike the data is said to be so, another portrait is not", asyn
   await upload("checks.png", Buffer.from(noise, "base64"));
   assert.match(await browser.text("unlike"), /unlike the images/);
   assert.equal(await browser.evaluate("document.getElementById('error-figure').hidden"), false);
+});
+
+test("the region of an upload is chosen by mouse, touch and keyboard", async () => {
+  // A portrait in the right half of an image that is twice as wide.
+  await open("#view=image&seed=1");
+  const wide = await browser.evaluate(`(async () => {
+    const image = new Image();
+    image.src = "data:image/png;base64,${portraits.png(3).toString("base64")}";
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [320, 160];
+    const context = canvas.getContext("2d");
+    context.imageSmoothingEnabled = false;
+    context.drawImage(image, 160, 0, 160, 160);
+    return canvas.toDataURL().split(",")[1];
+  })()`);
+  await upload("wide.png", Buffer.from(wide, "base64"));
+  const input = () => browser.source("input");
+  const centre = await input();
+  await browser.click("#crop summary");
+  const box = () => browser.evaluate(`(() => {
+    const area = document.getElementById("crop-box").getBoundingClientRect();
+    return { left: area.left, top: area.top, x: area.left + area.width / 2, y: area.top + area.height / 2, right: area.right, bottom: area.bottom };
+  })()`);
+  const { x, y } = await box();
+  const mouse = (type, at) => browser.send("Input.dispatchMouseEvent", { type, ...at, button: "left", buttons: 1, clickCount: 1 });
+  await mouse("mousePressed", { x, y });
+  await mouse("mouseMoved", { x: x + 400, y });
+  await mouse("mouseReleased", { x: x + 400, y });
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(centre)}`);
+  assert.match(await browser.text("crop-text"), /^160 pixels wide, 160 from the left, 0 from the top$/);
+  const right = await input();
+  // The same portrait by itself has nearly the same code.
+  const factors = await browser.evaluate("[...document.querySelectorAll('#code [aria-checked=true]')].map((node) => node.ariaLabel).join()");
+  await browser.evaluate("document.getElementById('crop-box').focus()");
+  for (const key of ["ArrowLeft", "-"]) await browser.press(key);
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(right)}`);
+  assert.doesNotMatch(await browser.text("crop-text"), /^160 pixels wide/);
+  const smaller = await input();
+  const corner = await box();
+  const touch = (type, points) => browser.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+  await touch("touchStart", [{ x: corner.right - 8, y: corner.bottom - 8 }]);
+  for (const step of [20, 40, 60]) await touch("touchMove", [{ x: corner.right - 8 - step, y: corner.bottom - 8 - step }]);
+  await touch("touchEnd", []);
+  await browser.until(`document.getElementById("input").src !== ${JSON.stringify(smaller)}`);
+  await browser.click("#crop-reset");
+  await browser.until(`document.getElementById("input").src === ${JSON.stringify(centre)}`);
+  assert.ok(factors.length > 0);
 });
 
 test("a map shows components and images, by principal components and t-SNE, and a click chooses a component", async () => {

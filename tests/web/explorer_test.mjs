@@ -2,37 +2,19 @@
 // classifier that was trained on real portraits only decides whether a picture shows glasses.
 //   node --test explorer_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, cpSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { Browser, DEADLINE, SETTLED, findBrowser, pause } from "./browser.mjs";
+import { test } from "node:test";
+import { DEADLINE, SETTLED, pause } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
-import { environment, program, serve, stop, train } from "./served.mjs";
+import { drawPortraits, facet, serve, stop, visit } from "./served.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "facet-explorer-"));
-const run = join(folder, "run");
+const visited = await visit("explorer");
+const { folder, run, browser } = visited;
+let { server } = visited;
 const SEEN = 900; // portraits that train the classifier; the others test it
-let browser, server, portraits, classifier;
-
-before(async () => {
-  train(run);
-  const pack = join(folder, "portraits.safetensors");
-  const drawing = ["import", "portraits", "--count", "1200", "--size", "16", "--seed", "9", "--out", pack];
-  execFileSync(program, drawing, { stdio: "ignore" });
-  portraits = new Portraits(pack, "glasses");
-  classifier = new Classifier(portraits, SEEN);
-  server = await serve(run);
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 900);
-}, { timeout: 500000 });
-
-after(async () => {
-  await browser?.end();
-  if (server) await stop(server);
-  rmSync(folder, { recursive: true, force: true });
-});
+const portraits = new Portraits(drawPortraits(folder, 1200), "glasses");
+const classifier = new Classifier(portraits, SEEN);
 
 async function open(state = "") {
   await browser.open(`${server.address}/${state}`);
@@ -254,8 +236,9 @@ test("the downloaded PNG is the one that its command makes", async () => {
   assert.match(name, /^glasses-with/);
   const [called, ...words] = (await browser.text("command")).split(" ");
   assert.equal(called, "facet");
-  execFileSync(program, words, { cwd: folder, env: environment, stdio: "ignore" });
-  assert.deepEqual(readFileSync(join(folder, words.at(-1))), bytes);
+  const file = join(folder, words.pop());
+  facet(...words, file);
+  assert.deepEqual(readFileSync(file), bytes);
 });
 
 test("an image is uploaded, read, edited and downloaded", async () => {
@@ -462,6 +445,20 @@ async function contrast(front, back) {
   }).sort((a, b) => b - a);
   return (lighter + 0.05) / (darker + 0.05);
 }
+
+test("a slider shows the same samples over training time and moves the charts' cursor", async () => {
+  await browser.open(`${server.address}/#view=training`);
+  await browser.until("!document.getElementById('progress').hidden && document.getElementById('checkpoint-picture').naturalWidth > 0");
+  assert.equal(await attribute("#checkpoint", "aria-valuetext"), "phase 3 joint, step 800");
+  assert.deepEqual(await browser.evaluate("(({ naturalWidth, naturalHeight }) => [naturalWidth, naturalHeight])(document.getElementById('checkpoint-picture'))"), [64, 32]);
+  const last = await browser.source("checkpoint-picture");
+  await browser.evaluate("document.getElementById('checkpoint').focus()");
+  await browser.press("Home");
+  await browser.until("document.getElementById('checkpoint-text').textContent === 'phase 1 networks, step 500'");
+  await browser.until(`document.getElementById("checkpoint-picture").src !== ${JSON.stringify(last)} && document.getElementById("checkpoint-picture").complete`);
+  await browser.until("document.querySelectorAll('#charts .cursor[visibility=visible]').length >= 3");
+  assert.match(await browser.evaluate("document.querySelector('#charts .readout').innerText"), /^step 500/);
+});
 
 test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints, []);

@@ -1,31 +1,15 @@
 // Places of the page that once broke: narrow windows, many components, undo, the space bar, uploads of unusual files, slow
 // servers, and who may use a server that other machines can reach.
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { Browser, SETTLED, findBrowser, pause } from "./browser.mjs";
-import { WIDTHS, begin, serve, stop, train } from "./served.mjs";
+import { test } from "node:test";
+import { SETTLED, pause } from "./browser.mjs";
+import { WIDTHS, begin, serve, settings, stop, visit } from "./served.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "facet-mended-"));
-const run = join(folder, "run");
-let browser, server;
-
-before(async () => {
-  // Many components for few images: most of them die.
-  const settings = ["model.factors.2.components=256", "train.joint.steps=20"];
-  train(run, settings.flatMap((setting) => ["--set", setting]));
-  server = await serve(run);
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 900);
-}, { timeout: 500000 });
-
-after(async () => {
-  await browser?.end();
-  if (server) await stop(server);
-  rmSync(folder, { recursive: true, force: true });
-});
+// Many components for few images: most of them die.
+const training = settings("model.factors.2.components=256", "train.joint.steps=20");
+const { folder, run, browser, server } = await visit("mended", { training });
 
 async function open(state = "") {
   await browser.open(`${server.address}/${state}`);
@@ -218,15 +202,14 @@ test("a slow answer shows a ring over the picture after 300 milliseconds", async
 
 test("phase 1 of a live run shows reconstructions of fixed images instead of switches, with its speed", async () => {
   const young = join(folder, "young");
-  const settings = ["train.pretrain.steps=1000000", "train.checkpoint_every=40", "train.log_every=10"];
-  const training = begin(young, settings.flatMap((setting) => ["--set", setting]));
+  const endless = begin(young, settings("train.pretrain.steps=1000000", "train.checkpoint_every=40", "train.log_every=10"));
   for (let waited = 0; !existsSync(join(young, "model.safetensors")) && waited < 90000; waited += 200) await pause(200);
   const other = await serve(young);
   await browser.open(`${other.address}/#seed=3`);
   await browser.until("document.querySelectorAll('#pairs img').length === 24");
   assert.equal(await browser.evaluate("document.getElementById('explore-columns').hidden"), true);
   await browser.until("/steps per second, .* left in this phase/.test(document.getElementById('phase-one-speed').textContent)");
-  training.kill();
+  endless.kill();
   await browser.leave();
   await stop(other);
 });

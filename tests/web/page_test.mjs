@@ -2,57 +2,22 @@
 // server, does what the explorer does, and goes on without a network.
 //   node --test page_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { Browser, SETTLED, findBrowser } from "./browser.mjs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { SETTLED } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
+import { drawPortraits, facet, finallyDo, visit } from "./served.mjs";
 import { serveFolder } from "./static_server.mjs";
 
-const program = process.env.FACET_PROGRAM;
-const here = dirname(fileURLToPath(import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), "facet-page-"));
-const run = join(folder, "run");
-const environment = { ...process.env, OMP_NUM_THREADS: "1" };
+const { folder, run, browser, server } = await visit("page"); // the server is there to compare with
 const SEEN = 900; // portraits that train the classifier
-let browser, host, server, portraits, classifier;
-
-/** `facet serve` of the same run, to compare with. */
-function serve() {
-  const child = spawn(program, ["serve", run, "--port", "0"], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
-  return new Promise((resolve, reject) => {
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      const address = /http:\/\/[^\s]+/.exec(text);
-      if (address) resolve({ child, address: address[0] });
-    });
-    child.on("exit", (status) => reject(new Error(`facet serve ended with status ${status}`)));
-  });
-}
-
-before(async () => {
-  execFileSync(program, ["train", join(here, "explorer.json"), "--out", run], { env: environment, stdio: "ignore" });
-  // In a folder of the host: the page must not assume that it is at the root.
-  execFileSync(program, ["export", "page", run, "--out", join(folder, "host", "page")], { stdio: "ignore" });
-  const pack = join(folder, "portraits.safetensors");
-  const drawing = ["import", "portraits", "--count", "1200", "--size", "16", "--seed", "9", "--out", pack];
-  execFileSync(program, drawing, { stdio: "ignore" });
-  portraits = new Portraits(pack, "glasses");
-  classifier = new Classifier(portraits, SEEN);
-  server = await serve();
-  host = await serveFolder(join(folder, "host"));
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 900);
-}, { timeout: 500000 });
-
-after(async () => {
-  await browser?.end();
-  await host?.close();
-  server?.child.kill();
-  rmSync(folder, { recursive: true, force: true });
-});
+// In a folder of the host: the page must not assume that it is at the root.
+facet("export", "page", run, "--out", join(folder, "host", "page"));
+const portraits = new Portraits(drawPortraits(folder, 1200), "glasses");
+const classifier = new Classifier(portraits, SEEN);
+let host = await serveFolder(join(folder, "host"));
+finallyDo(() => host?.close());
 
 const complete = "document.documentElement.dataset.loaded === 'true'";
 
@@ -261,7 +226,7 @@ test("a photo of another size is cropped and converted, and the page says so", a
 test("a run without metrics has no training view, even if the address asks for it", async () => {
   const bare = join(folder, "bare");
   cpSync(run, bare, { recursive: true, filter: (path) => !path.endsWith("metrics.jsonl") });
-  execFileSync(program, ["export", "page", bare, "--out", join(folder, "host", "bare")], { stdio: "ignore" });
+  facet("export", "page", bare, "--out", join(folder, "host", "bare"));
   await open("#view=training&seed=3", "bare");
   assert.equal(await browser.evaluate("document.getElementById('show-training').checkVisibility()"), false);
   assert.equal(await browser.evaluate("document.getElementById('explore').checkVisibility()"), true);

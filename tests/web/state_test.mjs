@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { animatedPng, chunksOf } from "../../web/apng.mjs";
+import { moved as movedRegion, resized } from "../../web/crop.mjs";
 import { pathOf, smoothed, ticks, valueRange } from "../../web/curves.mjs";
 import { centred } from "../../web/local_pictures.mjs";
 import { uniforms } from "../../web/noise.mjs";
@@ -11,7 +12,9 @@ import {
   choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, pictureKey, redrawAll, redrawFactor,
   toAddress, toRequest, toggleHold, unpacked, withChoice,
 } from "../../web/state.mjs";
-import { onOneAxis, progress, sentence, standardNormal } from "../../web/training.mjs";
+import { fromAddress as runsFromAddress, sorted, toAddress as runsToAddress } from "../../web/runs/runs.mjs";
+import { onOneAxis, progress, sentence } from "../../web/phases.mjs";
+import { standardNormal } from "../../web/training.mjs";
 
 const model = {
   latents: 4,
@@ -276,4 +279,26 @@ test("an animated PNG has the frames of its files", () => {
   assert.deepEqual(chunks.map(({ type }) => type), ["IHDR", "acTL", "fcTL", "IDAT", "fcTL", "fdAT", "IEND"]);
   assert.deepEqual([...chunks[3].data], [7]);
   assert.deepEqual([...chunks[5].data], [0, 0, 0, 2, 9]); // after its number
+});
+
+test("a region keeps the model's proportions and stays in the image", () => {
+  const image = { width: 300, height: 100 };
+  const centre = centred(image, { width: 32, height: 16 });
+  assert.deepEqual(movedRegion(centre, 500, 10, image), { left: 100, top: 0, width: 200, height: 100 });
+  assert.deepEqual(resized(centre, 80, image), { left: 50, top: 0, width: 80, height: 40 });
+  assert.deepEqual(resized({ left: 200, top: 60, width: 40, height: 20 }, 500, image), { left: 200, top: 60, width: 80, height: 40 });
+  assert.equal(resized(centre, 0, image).width, 8);
+});
+
+test("the choice of runs comes back from its address", () => {
+  const choice = { runs: ["a b", "c&d,é", "100%"], seed: 7 };
+  assert.deepEqual(runsFromAddress("#" + runsToAddress(choice)), choice);
+  assert.deepEqual(runsFromAddress(""), { runs: null, seed: 1 });
+  assert.equal(runsFromAddress("#seed=-3").seed, 1);
+});
+
+test("runs without a bound come last", () => {
+  const runs = [{ name: "a" }, { name: "b", bound: { value: -90 } }, { name: "c", bound: { value: -80 } }, { name: "d", bound: { value: null } }];
+  assert.deepEqual(sorted(runs, "bound").map((run) => run.name), ["c", "b", "a", "d"]);
+  assert.deepEqual(sorted(runs, "name"), runs);
 });

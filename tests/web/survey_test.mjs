@@ -3,21 +3,17 @@
 // written from the definitions (tests/scripts/survey_reference.py) says the same.
 //   node --test survey_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, findBrowser } from "./browser.mjs";
+import { facet, serveWith, startBrowser, stop, temporaryFolder } from "./served.mjs";
 
-const program = process.env.FACET_PROGRAM;
 const here = dirname(fileURLToPath(import.meta.url));
-const place = mkdtempSync(join(tmpdir(), "facet-survey-"));
+const place = temporaryFolder("survey");
 const folder = join(place, "survey");
-const environment = { ...process.env, OMP_NUM_THREADS: "1" };
 const CANNOT_TELL = "cannot tell";
-let browser, server, survey, key;
 
 const config = {
   data: { portraits: { count: 300, size: 16 } },
@@ -32,42 +28,14 @@ const config = {
   train: { batch_size: 16, pretrain: { steps: 5 }, initialise: { steps: 2 }, joint: { steps: 5 } },
 };
 
-function serve() {
-  const child = spawn(program, ["survey", folder, "--serve", "--port", "0"], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
-  return new Promise((resolve, reject) => {
-    let said = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const address = /http:\/\/[^\s]+/.exec(said);
-      if (address) resolve({ child, address: address[0] });
-    });
-    child.on("exit", (status) => reject(new Error(`facet survey ended with status ${status}`)));
-  });
-}
-
-async function stop({ child }, signal = "SIGTERM") {
-  const ended = new Promise((resolve) => child.on("exit", resolve));
-  child.kill(signal);
-  await ended;
-}
-
-before(async () => {
-  writeFileSync(join(place, "config.json"), JSON.stringify(config));
-  execFileSync(program, ["train", join(place, "config.json"), "--out", join(place, "run")], { env: environment, stdio: "ignore" });
-  const making = ["survey", join(place, "run"), "--out", folder, "--samples", "2", "--controls", "1"];
-  execFileSync(program, [...making, "--ask", "glasses=Does it wear glasses?"], { env: environment, stdio: "ignore" });
-  survey = JSON.parse(readFileSync(join(folder, "survey.json")));
-  key = new Map(JSON.parse(readFileSync(join(folder, "key.json"))).items.map((item) => [item.item, item]));
-  server = await serve();
-  browser = await Browser.start(findBrowser());
-  await browser.resize(1280, 800);
-}, { timeout: 300000 });
-
-after(async () => {
-  await browser?.end();
-  if (server) await stop(server);
-  rmSync(place, { recursive: true, force: true });
-});
+writeFileSync(join(place, "config.json"), JSON.stringify(config));
+facet("train", join(place, "config.json"), "--out", join(place, "run"));
+facet("survey", join(place, "run"), "--out", folder, "--samples", "2", "--controls", "1", "--ask", "glasses=Does it wear glasses?");
+const survey = JSON.parse(readFileSync(join(folder, "survey.json")));
+const key = new Map(JSON.parse(readFileSync(join(folder, "key.json"))).items.map((item) => [item.item, item]));
+const browser = await startBrowser();
+const serve = () => serveWith(["survey", folder, "--serve", "--port", "0"]);
+let server = await serve();
 
 const READY = "document.querySelectorAll('#choices button:enabled').length > 0 && !document.getElementById('asking').hidden";
 const FINISHED = "!document.getElementById('finished').hidden";
@@ -251,7 +219,7 @@ test("the scores are those of the answers, and equal the reference", () => {
   // Only the three: what the other tests answered is taken out first.
   const all = readFileSync(join(folder, "answers.csv"), "utf8").split("\n");
   writeFileSync(join(folder, "answers.csv"), all.filter((line) => !/^(keys|eyes|try),/.test(line)).join("\n"));
-  const printed = execFileSync(program, ["survey", folder, "--score", "--json"], { env: environment, encoding: "utf8" });
+  const printed = facet("survey", folder, "--score", "--json");
   const score = JSON.parse(printed);
   assert.deepEqual(score.raters.map(({ rater }) => rater), ["Ann", "Bo", "Cy"]);
   const items = [...key.values()].filter(({ repeats }) => !repeats);
