@@ -49,7 +49,7 @@ explore: program  ## Serve the demo's model in the explorer; trains it first if 
 test:  ## Build everything and run the tests
 	@scripts/setup $(PRESET) test
 	@$(MAKE) --no-print-directory configure
-	@for target in node web; do scripts/fetch-onnxruntime $$target || true; done
+	@for target in node web axe; do scripts/fetch-npm $$target || true; done
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
 	@for program in node chromium; do command -v $$program >/dev/null || \
@@ -60,6 +60,7 @@ test:  ## Build everything and run the tests
 	@/usr/bin/python3 -c 'import numpy' 2>/dev/null || echo "*** NOTICE: no NumPy: nothing else has read our .npy and .npz"
 	@for target in node web; do [ -e build/onnxruntime-$$target ] || \
 	  echo "*** NOTICE: no build/onnxruntime-$$target: tests of exported models were skipped"; done
+	@[ -e build/axe-core ] || echo "*** NOTICE: no build/axe-core: whether everyone can use the pages was not tested"
 	@ip netns list >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] || \
 	  echo "*** NOTICE: no root or no iproute2: training over several hosts, as network namespaces, was not tested"
 	@pkg-config --exists vips || echo "*** NOTICE: no libvips: nothing that reads pictures was tested"

@@ -57,7 +57,7 @@ void add_page(const Command& parent) {
       "page", "The explorer as static files: the model runs in the visitor's browser");
   add_shared_options(command, *request);
   command.option("--runtime", request->runtime,
-                 "The folder of ONNX Runtime Web, as scripts/fetch-onnxruntime web makes it");
+                 "The folder of ONNX Runtime Web, as scripts/fetch-npm web makes it");
   command.run([request] { run_page(*request); });
 }
 

@@ -9,7 +9,7 @@ install(FILES ${PROJECT_BINARY_DIR}/cli/facet.bash RENAME facet
 install(TARGETS facet EXPORT facet-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(DIRECTORY facet/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/facet COMPONENT development
         FILES_MATCHING PATTERN "*.h")
-# For `facet export page`, where scripts/fetch-onnxruntime has fetched it.
+# For `facet export page`, where scripts/fetch-npm has fetched it.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/onnxruntime-web DESTINATION ${CMAKE_INSTALL_DATADIR}/facet
         COMPONENT program OPTIONAL)
 install(EXPORT facet-targets NAMESPACE facet:: DESTINATION ${FACET_PACKAGE_FOLDER} COMPONENT development)

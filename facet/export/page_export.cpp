@@ -119,7 +119,7 @@ WebRuntime read_web_runtime(const fs::path& folder, const std::vector<fs::path>&
          .object = folder.empty() ? "" : folder.string(),
          .found = "no ONNX Runtime Web",
          .expected = fmt::format("a folder with {} in it", kBinary),
-         .cause = "'scripts/fetch-onnxruntime web' fetches it, --runtime names its folder"});
+         .cause = "'scripts/fetch-npm web' fetches it, --runtime names its folder"});
   const auto read = [&](const char* name) {
     return read_text(*found / name, "reading ONNX Runtime Web");
   };

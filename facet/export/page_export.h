@@ -20,7 +20,7 @@ struct WebRuntime {
   std::string licence;
 };
 
-/// ONNX Runtime Web as scripts/fetch-onnxruntime unpacks it: in `folder`, or if that is empty in
+/// ONNX Runtime Web as scripts/fetch-npm unpacks it: in `folder`, or if that is empty in
 /// the first of `places` that has it. Throws an Error that says how to get it.
 WebRuntime read_web_runtime(const std::filesystem::path& folder,
                             const std::vector<std::filesystem::path>& places);

@@ -102,7 +102,7 @@ TEST_F(BadInput, ExportsThatCannotBe) {
     return std::vector<std::string>{"export", "page", run, "--out", out, "--runtime", runtime};
   };
   expect_refusal(page("run", "new", "pictures"),
-                 {"'pictures'", "no ONNX Runtime Web", "scripts/fetch-onnxruntime web"});
+                 {"'pictures'", "no ONNX Runtime Web", "scripts/fetch-npm web"});
   // What stands in for the runtime: files of the right names.
   for (const char* name : {"dist/ort.wasm.min.mjs", "dist/ort-wasm-simd-threaded.mjs",
                            "dist/ort-wasm-simd-threaded.wasm", "LICENSE"}) {

@@ -24,7 +24,7 @@ inline std::string missing_onnxruntime() {
   if (std::system("command -v node >/dev/null") != 0) return "node (Debian: nodejs)";
   const std::filesystem::path root = std::filesystem::path(FACET_SOURCE_FOLDER);
   if (!std::filesystem::exists(root / "build/onnxruntime-node/versions.txt"))
-    return "onnxruntime (scripts/fetch-onnxruntime node)";
+    return "onnxruntime (scripts/fetch-npm node)";
   return "";
 }
 

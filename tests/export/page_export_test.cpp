@@ -68,7 +68,7 @@ TEST(WebRuntime, IsFoundInTheFirstPlaceThatHasIt) {
   const auto read = [&](const fs::path& folder) {
     return read_web_runtime(folder, {place / "absent", place / "there"});
   };
-  EXPECT_NE(message_of([&] { read({}); }).find("scripts/fetch-onnxruntime web"), std::string::npos);
+  EXPECT_NE(message_of([&] { read({}); }).find("scripts/fetch-npm web"), std::string::npos);
   for (const char* name : {"dist/ort.wasm.min.mjs", "dist/ort-wasm-simd-threaded.mjs",
                            "dist/ort-wasm-simd-threaded.wasm", "LICENSE"}) {
     fs::create_directories((place / "there" / name).parent_path());

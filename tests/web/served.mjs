@@ -1,9 +1,10 @@
 // What the browser tests share: a small model that is trained in seconds, servers of it, and a browser that visits them.
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after } from "node:test";
+import { after, afterEach } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Browser, findBrowser } from "./browser.mjs";
 
@@ -60,12 +61,26 @@ export function temporaryFolder(name) {
   return folder;
 }
 
-/** A browser with a window of 1280 by 900 pixels, which ends after the tests; so do all servers. */
+const axe = join(here, "../../build/axe-core/axe.min.js");
+
+/** Fails if axe-core finds something in the page's present state that people with a disability cannot use. */
+async function expectAccessible(browser) {
+  if (!(await browser.evaluate("location.protocol === 'http:'"))) return;
+  if (!(await browser.evaluate("'axe' in window"))) await browser.evaluate(readFileSync(axe, "utf8") + ";0");
+  assert.deepEqual(await browser.evaluate(`(async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ").slice(0, 300));
+  })()`), []);
+}
+
+/** A browser with a window of 1280 by 900 pixels, which ends after the tests; so do all servers. The state in which each test
+ * leaves the page is checked with axe-core, if scripts/fetch-npm has fetched it. */
 export async function startBrowser() {
   finallyDo(() => Promise.all([...running].map((server) => stop(server))));
   const browser = await Browser.start(findBrowser());
   finallyDo(() => browser.end());
   await browser.resize(1280, 900);
+  if (existsSync(axe)) afterEach(() => expectAccessible(browser));
   return browser;
 }
 
