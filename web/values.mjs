@@ -2,6 +2,7 @@
 // their pictures, in a strip or, if there are many, on a wall. Those of a free factor are sorted by their share of the images,
 // and dead ones are folded away.
 
+import { getStatements } from "./api.mjs";
 import { counted, drawing, element, pixelsOf, report, show } from "./dom.mjs";
 import { similarityOrder, squaredDistances } from "./projection.mjs";
 
@@ -140,14 +141,27 @@ class ComponentStrip {
     });
     this.sorting = element("select", { "aria-label": `Order of the components of ${this.factor.name}`, onchange: () => this.#sort() },
       element("option", { value: "share" }, "by share"), element("option", { value: "number" }, "by number"),
-      element("option", { value: "similarity" }, "by similarity"));
+      element("option", { value: "similarity" }, "by similarity"), element("option", { value: "label" }, "by label"));
     this.found = element("span", { class: "note", role: "status" });
     return element("div", { class: "wall-tools" }, this.search, this.sorting, this.found);
   }
 
   async #sort() {
     if (this.sorting.value === "similarity" && !this.similar) await this.#compare().catch(report);
+    if (this.sorting.value === "label" && !this.labelled) await this.#askLabels().catch(report);
     this.#arrange();
+  }
+
+  /** The order by what labels say most of each component, which its title then names; those of which they say nothing come last. */
+  async #askLabels() {
+    const { factors } = await getStatements();
+    const components = factors.find(({ name }) => name === this.factor.name)?.components ?? [];
+    const said = this.order.map((index) => ({ index, says: components[index]?.says[0] }));
+    const known = said.filter(({ says }) => says);
+    for (const { index, says } of known) this.options[index].title += `; ${says.property}: ${says.value} ${percent(says.share)}`;
+    known.sort((a, b) => a.says.property.localeCompare(b.says.property) || a.says.value.localeCompare(b.says.value) || b.says.share - a.says.share);
+    this.labelled = [...known, ...said.filter(({ says }) => !says)].map(({ index }) => index);
+    if (known.length === 0) this.found.textContent = "no labels";
   }
 
   /** The order in which neighbours have mean pictures that are alike. */
@@ -163,7 +177,7 @@ class ComponentStrip {
   #sorted(indices) {
     const chosen = this.sorting?.value ?? "share";
     if (chosen === "number") return [...indices].sort((a, b) => a - b);
-    return chosen === "similarity" && this.similar ? this.similar : indices;
+    return { similarity: this.similar, label: this.labelled }[chosen] ?? indices;
   }
 
   /** Puts the wanted options into the group, in their order. */
@@ -176,7 +190,8 @@ class ComponentStrip {
     this.visible = [...this.#sorted(this.order), ...(this.unfolded || wanted !== "" ? this.dead : [])].filter(fits);
     this.group.replaceChildren(...this.visible.map((index) => this.options[index]));
     show(this.group, this.visible.length > 0);
-    if (this.found) this.found.textContent = wanted === "" ? "" : `${this.visible.length} found`;
+    if (this.found && wanted !== "") this.found.textContent = `${this.visible.length} found`;
+    else if (this.found && this.sorting.value !== "label") this.found.textContent = "";
     show(this.fold, this.dead.length > 0 && wanted === "");
     this.fold.setAttribute("aria-expanded", String(this.unfolded === true));
     this.fold.textContent = `${this.unfolded ? "Hide" : "Show"} ${counted(this.dead.length, "dead component")}`;

@@ -36,6 +36,7 @@ export class Browser {
   #next = 0;
   #answers = new Map();
   #received = "";
+  #trace = null;
   /** Console errors and warnings, uncaught exceptions, and failed requests. */
   complaints = [];
 
@@ -76,6 +77,8 @@ export class Browser {
   }
 
   #notice({ method, params }) {
+    if (method === "Tracing.dataCollected") this.#trace.events.push(...params.value);
+    if (method === "Tracing.tracingComplete") this.#trace.ended();
     if (method === "Runtime.exceptionThrown") {
       this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
     }
@@ -112,6 +115,17 @@ export class Browser {
       }
       await pause(30);
     }
+  }
+
+  /** The events of some categories of Chromium's trace while `work` is done. */
+  async trace(includedCategories, work) {
+    this.#trace = { events: [] };
+    const complete = new Promise((resolve) => (this.#trace.ended = resolve));
+    await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories } });
+    await work();
+    await this.send("Tracing.end");
+    await complete;
+    return this.#trace.events;
   }
 
   async leave() {

@@ -65,7 +65,7 @@ test("dead components are folded away, the others sorted by share", async () => 
   assert.match(await browser.evaluate(`document.querySelector("${panel} .fold").textContent`), /^Hide \d+ dead components?$/);
 });
 
-test("many components are a wall, sorted by share, number or similarity, and searched by number", async () => {
+test("many components are a wall, sorted by share, number, similarity or label, and searched by number", async () => {
   await open("#seed=3");
   const wall = "#factors [data-factor=first] .wall";
   const names = () => browser.evaluate(`[...document.querySelectorAll("${wall} .option-name")].map((node) => node.textContent)`);
@@ -80,6 +80,11 @@ test("many components are a wall, sorted by share, number or similarity, and sea
   await sort("similarity");
   await browser.until(`document.querySelector("${wall} .option-name").textContent === "${byShare[0]}"`);
   assert.deepEqual([...(await names())].sort(), [...byShare].sort());
+  await sort("label");
+  await browser.until(`document.querySelector("${wall} .option").title.includes("; ")`);
+  const labels = await browser.evaluate(`[...document.querySelectorAll("${wall} .option")].map((node) => /; (.*) [<0-9]/.exec(node.title)?.[1] ?? "~")`);
+  assert.deepEqual(labels, [...labels].sort(), "labels of one kind side by side, components without one last");
+  assert.equal(labels.length, byShare.length);
   await browser.evaluate(`(() => {
     const search = document.querySelector("#factors [data-factor=first] .wall-tools input");
     search.value = "${byShare[3]}";
