@@ -81,9 +81,11 @@ void JointOptions::visit(OptionVisitor& visitor) {
                  "initialise.images images, with the prior 'mixture'. They end with one after the "
                  "last step. 0: never.",
                  at_least(0));
-  visitor.option("merge_and_split", merge_and_split,
-                 "With those updates, in the first three quarters of the phase and after its end: "
-                 "components of free factors merge and split where this raises the goal.");
+  visitor.option(
+      "merge_and_split", merge_and_split,
+      "With those updates, components of free factors merge and split where this raises "
+      "the goal; with the goal 'evidence' not in the last quarter of the phase, but after "
+      "its end.");
   visitor.option("move_goal", move_goal,
                  "What merges and splits raise: 'evidence', the bound of all training images, with "
                  "what the components' parameters cost; 'held_out', the bound that images left out "

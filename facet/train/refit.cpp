@@ -30,7 +30,10 @@ bool maintain_prior(Vae& model, EncodedImages& encoded, const TrainingLabels& la
   const bool learn = options.hyperprior_every > 0;
   if (learn && step % options.hyperprior_every == 0) model.strategy().learn_hyperpriors(model);
   if (joint.refit_every == 0 || step % joint.refit_every != 0) return false;
-  const bool moves = joint.merge_and_split && 4 * step <= 3 * joint.steps;
+  // Judged by the evidence, moves pause in the last quarter, so that the networks settle. Judged by
+  // images left out they go on: without them components die there that such images need.
+  const bool pause = move_goal(joint.move_goal) == MoveGoal::evidence && 4 * step > 3 * joint.steps;
+  const bool moves = joint.merge_and_split && !pause;
   return refit(model, encoded, labels, joint, {.learn_hyperprior = learn, .merge_and_split = moves},
                key, step);
 }
