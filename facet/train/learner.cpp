@@ -43,7 +43,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
                gradients_.ranks()),
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
-      graphs_(device, options.capture) {
+      graphs_(device, options.capture && !gradients_.ranks().through_host()) {
   if (const auto sentence = too_many_encodings(config_, images_.count()); sentence && notice)
     notice(*sentence);
   if (notice)

@@ -60,13 +60,31 @@ std::vector<torch::Tensor*> PartGradients::posterior_gradients() const {
   return gradients;
 }
 
-/// On one rank gradients accumulate. On several, those of parts are kept apart to be added in
-/// order.
 void PartGradients::begin_part(bool first) {
-  if (first && model_.accelerated()) return model_.begin_gradients();
-  if (first || (exact_ && !ranks_->alone())) adam_.zero_gradients();
+  if (first || parts_apart()) {
+    if (model_.accelerated())
+      model_.begin_gradients();
+    else
+      adam_.zero_gradients();
+  }
   if (!ranks_->alone())
     for (torch::Tensor* gradient : posterior_gradients()) gradient->reset();
+}
+
+void PartGradients::keep_part(torch::Tensor& of_parts, int64_t index, int64_t own) {
+  if (model_.accelerated()) model_.finish_gradients();
+  const torch::Tensor gradients = adam_.gradients().unsqueeze(0);
+  if (own == 1) {
+    of_parts = gradients;
+  } else if (ranks_->alone()) {  // a sum needs less memory
+    if (index == 0)
+      of_parts = gradients.clone();
+    else
+      of_parts.add_(gradients);
+  } else {
+    if (index == 0) of_parts = torch::empty({own, gradients.size(1)}, gradients.options());
+    of_parts[index].copy_(gradients[0]);
+  }
 }
 
 PartGradients::PartRecord PartGradients::record_of(PartTerms terms) const {
@@ -84,9 +102,6 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
   debug.tensors.clear();
   std::vector<PartRecord> records;
   torch::Tensor network_gradients;  // of parts, [parts, parameters]
-  if (exact_ && !ranks_->alone())
-    network_gradients = torch::empty({static_cast<int64_t>(own.size()), adam_.gradients().numel()},
-                                     adam_.gradients().options());
   for (const BatchPart& part : own) {
     const bool last = part.index == own.back().index;
     begin_part(part.index == own.front().index);
@@ -96,8 +111,9 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
     for (const auto& [name, tensor] : terms.tensors)
       debug.tensors.emplace_back(name, tensor.detach());
     records.push_back(record_of(std::move(terms)));
-    if (network_gradients.defined())
-      network_gradients[part.index - own.front().index].copy_(adam_.gradients());
+    if (parts_apart())
+      keep_part(network_gradients, part.index - own.front().index,
+                static_cast<int64_t>(own.size()));
   }
   if (model_.accelerated()) model_.finish_gradients();
   sum_network_gradients(network_gradients);
@@ -118,11 +134,11 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
 }
 
 void PartGradients::sum_network_gradients(const torch::Tensor& of_parts) {
-  if (ranks_->alone()) return;
   torch::NoGradGuard no_gradient;
-  if (exact_)
+  if (parts_apart())
     adam_.gradients().copy_(
-        ranks_->sum_rows(of_parts, per_rank([](const BatchPart&) { return 1; })));
+        ranks_->alone() ? of_parts[0]
+                        : ranks_->sum_rows(of_parts, per_rank([](const BatchPart&) { return 1; })));
   else
     ranks_->sum(adam_.gradients());
 }
@@ -137,39 +153,68 @@ void PartGradients::sum_posterior_gradients(const std::vector<PartRecord>& recor
   }
 }
 
+// A record is packed as bytes, so that numbers of several types are exchanged at once and come back
+// as views, without a kernel for each of them on a GPU.
+
+/// Wider types first, so that every number is aligned.
+std::vector<PartGradients::Piece> PartGradients::pieces_of(PartRecord& record) {
+  std::vector<Piece> pieces = {{&record.loss, false}};
+  for (torch::Tensor* term : image_terms(record.step)) pieces.push_back({term, true});
+  for (torch::Tensor& gradient : record.posterior_gradients) pieces.push_back({&gradient, false});
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& one, const Piece& other) {
+    return one.tensor->element_size() > other.tensor->element_size();
+  });
+  return pieces;
+}
+
+/// Whole words of eight bytes, for the record that follows.
+int64_t PartGradients::packed_bytes(PartRecord& like, int64_t images) {
+  int64_t bytes = 0;
+  for (const Piece& piece : pieces_of(like))
+    bytes += piece.count(images) * static_cast<int64_t>(piece.tensor->element_size());
+  return (bytes + 7) / 8 * 8;
+}
+
+torch::Tensor PartGradients::pack_record(PartRecord& record) {
+  std::vector<torch::Tensor> all;
+  int64_t bytes = 0;
+  for (const Piece& piece : pieces_of(record)) {
+    all.push_back(piece.tensor->reshape({-1}).contiguous().view(kUInt8));
+    bytes += all.back().size(0);
+  }
+  if (bytes % 8 > 0) all.push_back(all.front().narrow(0, 0, 8 - bytes % 8));  // fills the word
+  return torch::cat(all);
+}
+
+PartGradients::PartRecord PartGradients::unpack_record(PartRecord like, const torch::Tensor& bytes,
+                                                       int64_t images) {
+  int64_t begin = 0;
+  for (const Piece& piece : pieces_of(like)) {
+    const int64_t length = piece.count(images) * static_cast<int64_t>(piece.tensor->element_size());
+    const torch::Tensor numbers = bytes.narrow(0, begin, length).view(piece.tensor->scalar_type());
+    *piece.tensor = piece.per_image ? numbers : numbers.view(piece.tensor->sizes());
+    begin += length;
+  }
+  return like;
+}
+
 /// The records of all ranks' parts, in the order of parts.
 std::vector<PartGradients::PartRecord> PartGradients::all_records(
     std::vector<PartRecord> own) const {
   if (ranks_->alone()) return own;
   torch::NoGradGuard no_gradient;
   PartRecord& like = own.front();  // for shapes and types
-  const auto terms = static_cast<int64_t>(image_terms(like.step).size());
-  int64_t gradients = 0;
-  for (const torch::Tensor& gradient : like.posterior_gradients) gradients += gradient.numel();
-  const auto length = [&](const BatchPart& part) { return 1 + terms * part.count() + gradients; };
-
-  std::vector<torch::Tensor> numbers;
-  for (PartRecord& record : own) {
-    numbers.push_back(record.loss.to(kFloat64).reshape({1}));
-    for (const torch::Tensor* term : image_terms(record.step))
-      numbers.push_back(term->to(kFloat64));
-    for (const torch::Tensor& gradient : record.posterior_gradients) numbers.push_back(gradient);
-  }
-  const torch::Tensor all = ranks_->gather(torch::cat(numbers), per_rank(length));
-
-  int64_t begin = 0;
-  const auto take = [&](int64_t count) {
-    begin += count;
-    return all.narrow(0, begin - count, count);
-  };
+  std::vector<torch::Tensor> packed;
+  for (PartRecord& record : own) packed.push_back(pack_record(record));
+  const torch::Tensor all = ranks_->gather(
+      packed.size() == 1 ? packed[0] : torch::cat(packed),
+      per_rank([&](const BatchPart& part) { return packed_bytes(like, part.count()); }));
   std::vector<PartRecord> records;
+  int64_t begin = 0;
   for (const BatchPart& part : parts_of_batch(batch_size_, parts_)) {
-    PartRecord record{take(1)[0].to(like.loss.scalar_type()), like.step, {}};
-    for (torch::Tensor* term : image_terms(record.step))
-      *term = take(part.count()).to(term->scalar_type());
-    for (const torch::Tensor& gradient : like.posterior_gradients)
-      record.posterior_gradients.push_back(take(gradient.numel()));
-    records.push_back(std::move(record));
+    const int64_t bytes = packed_bytes(like, part.count());
+    records.push_back(unpack_record(like, all.narrow(0, begin, bytes), part.count()));
+    begin += bytes;
   }
   return records;
 }

@@ -49,16 +49,34 @@ class PartGradients {
   torch::Tensor sum_of_parts(const std::vector<torch::Tensor>& of_parts) const;
 
  private:
-  /// What ranks exchange of a part beside the networks' gradients, as one row of numbers.
+  /// What ranks exchange of a part beside the networks' gradients, as one row of bytes.
   struct PartRecord {
     torch::Tensor loss;
     StepTerms step;
     std::vector<torch::Tensor> posterior_gradients;
   };
   std::vector<torch::Tensor*> posterior_gradients() const;
+  /// Whether gradients of parts are computed apart and then added in order, because they would
+  /// otherwise be summed in another order, or at other ranks.
+  bool parts_apart() const {
+    return exact_ && (!ranks_->alone() || (model_.accelerated() && parts_ > 1));
+  }
   void begin_part(bool first);
+  /// Takes the network gradients of part `index` of the rank's own out of the optimizer.
+  void keep_part(torch::Tensor& of_parts, int64_t index, int64_t own);
   PartRecord record_of(PartTerms terms) const;
   std::vector<PartRecord> all_records(std::vector<PartRecord> own) const;
+  /// A tensor of a record: one number per image, or always as many.
+  struct Piece {
+    torch::Tensor* tensor;
+    bool per_image;
+
+    int64_t count(int64_t images) const { return per_image ? images : tensor->numel(); }
+  };
+  static std::vector<Piece> pieces_of(PartRecord& record);
+  static int64_t packed_bytes(PartRecord& like, int64_t images);
+  static torch::Tensor pack_record(PartRecord& record);
+  static PartRecord unpack_record(PartRecord like, const torch::Tensor& bytes, int64_t images);
   void sum_network_gradients(const torch::Tensor& of_parts);
   void sum_posterior_gradients(const std::vector<PartRecord>& records);
   /// How many of something every rank has, from how many every part has.

@@ -9,6 +9,7 @@
 
 #include "facet/core/json.h"
 #include "facet/core/rank_store.h"
+#include "facet/cuda/gpu.h"
 #include "tests/cli/run_program.h"
 #include "tests/contains.h"
 
@@ -215,7 +216,7 @@ TEST_F(RankRuns, AreRefusedInOneLine) {
   refused({"--set", "train.batch_size=1"}, {"train.batch_size 1", "at least 2, one per rank"});
   refused({"--set", "train.batch_sise=2"}, {"batch_sise"});
   refused({"--set", "data.pack=nowhere"}, {"nowhere"});
-  refused({"--device", "cuda"}, {"--device cpu"});
+  if (!cuda::available()) refused({"--device", "cuda"}, {"no usable GPU", "cpu"});
   expect_line(run({"long.json", "--out", "long", "--processes", "2"}), 2, {"an existing run"});
   EXPECT_EQ(run({"long.json", "--out", "refused", "--restarts", "1"}).status, 2);
 }
