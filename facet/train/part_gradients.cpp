@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "facet/core/error.h"
 #include "facet/core/torch.h"
 
 namespace facet {
@@ -13,44 +10,12 @@ PartGradients::PartGradients(const TrainOptions& options, Vae& model, Adam& adam
                              std::shared_ptr<Ranks> ranks)
     : model_(model),
       adam_(adam),
-      ranks_(std::move(ranks)),
-      batch_size_(options.batch_size),
-      parts_(std::min(options.batch_parts, options.batch_size)),
-      exact_(options.reduce == "exact") {
-  if (parts_ < ranks_->size())
-    Attempt{fmt::format("training with {} ranks", ranks_->size())}.fail(
-        parts_ < options.batch_parts ? fmt::format("train.batch_size {}", batch_size_)
-                                     : fmt::format("train.batch_parts {}", parts_),
-        fmt::format("at least {}, one per rank", ranks_->size()),
-        "--set changes it, also for a run that is resumed");
-}
-
-std::vector<BatchPart> PartGradients::own_parts() const {
-  const std::vector<BatchPart> all = parts_of_batch(batch_size_, parts_);
-  return {all.begin() + first_part(ranks_->rank()), all.begin() + first_part(ranks_->rank() + 1)};
-}
-
-std::vector<int64_t> PartGradients::per_rank(
-    const std::function<int64_t(const BatchPart&)>& of_part) const {
-  const std::vector<BatchPart> all = parts_of_batch(batch_size_, parts_);
-  std::vector<int64_t> counts(static_cast<size_t>(ranks_->size()));
-  for (int64_t rank = 0; rank < ranks_->size(); ++rank)
-    for (int64_t part = first_part(rank); part < first_part(rank + 1); ++part)
-      counts[static_cast<size_t>(rank)] += of_part(all[static_cast<size_t>(part)]);
-  return counts;
-}
+      parts_(options.batch_size, options.batch_parts, std::move(ranks), "train."),
+      exact_(options.reduce == "exact") {}
 
 torch::Tensor PartGradients::gather_images(const std::vector<torch::Tensor>& of_parts) const {
-  return ranks_->gather(torch::cat(of_parts),
-                        per_rank([](const BatchPart& part) { return part.count(); }));
-}
-
-torch::Tensor PartGradients::sum_of_parts(const std::vector<torch::Tensor>& of_parts) const {
-  const torch::Tensor rows =
-      ranks_->gather(torch::stack(of_parts), per_rank([](const BatchPart&) { return 1; }));
-  torch::Tensor sum = rows[0].clone();
-  for (int64_t part = 1; part < parts_; ++part) sum.add_(rows[part]);
-  return sum;
+  return ranks().gather(torch::cat(of_parts),
+                        parts_.per_rank([](const BatchPart& part) { return part.count(); }));
 }
 
 std::vector<torch::Tensor*> PartGradients::posterior_gradients() const {
@@ -67,7 +32,7 @@ void PartGradients::begin_part(bool first) {
     else
       adam_.zero_gradients();
   }
-  if (!ranks_->alone())
+  if (!ranks().alone())
     for (torch::Tensor* gradient : posterior_gradients()) gradient->reset();
 }
 
@@ -76,7 +41,7 @@ void PartGradients::keep_part(torch::Tensor& of_parts, int64_t index, int64_t ow
   const torch::Tensor gradients = adam_.gradients().unsqueeze(0);
   if (own == 1) {
     of_parts = gradients;
-  } else if (ranks_->alone()) {  // a sum needs less memory
+  } else if (ranks().alone()) {  // a sum needs less memory
     if (index == 0)
       of_parts = gradients.clone();
     else
@@ -91,7 +56,7 @@ PartGradients::PartRecord PartGradients::record_of(PartTerms terms) const {
   PartRecord record{terms.loss.detach(), std::move(terms.step), {}};
   for (torch::Tensor* term : image_terms(record.step))
     if (term->defined()) *term = term->detach();
-  if (!ranks_->alone())
+  if (!ranks().alone())
     for (const torch::Tensor* gradient : posterior_gradients())
       record.posterior_gradients.push_back(*gradient);
   return record;
@@ -118,7 +83,7 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
   if (model_.accelerated()) model_.finish_gradients();
   sum_network_gradients(network_gradients);
   records = all_records(std::move(records));
-  if (!ranks_->alone()) sum_posterior_gradients(records);
+  if (!ranks().alone()) sum_posterior_gradients(records);
 
   debug.loss = records.front().loss;
   for (size_t i = 1; i < records.size(); ++i) debug.loss = debug.loss + records[i].loss;
@@ -136,11 +101,10 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
 void PartGradients::sum_network_gradients(const torch::Tensor& of_parts) {
   torch::NoGradGuard no_gradient;
   if (parts_apart())
-    adam_.gradients().copy_(
-        ranks_->alone() ? of_parts[0]
-                        : ranks_->sum_rows(of_parts, per_rank([](const BatchPart&) { return 1; })));
+    adam_.gradients().copy_(ranks().alone() ? of_parts[0]
+                                            : ranks().sum_rows(of_parts, parts_.one_per_part()));
   else
-    ranks_->sum(adam_.gradients());
+    ranks().sum(adam_.gradients());
 }
 
 void PartGradients::sum_posterior_gradients(const std::vector<PartRecord>& records) {
@@ -201,17 +165,17 @@ PartGradients::PartRecord PartGradients::unpack_record(PartRecord like, const to
 /// The records of all ranks' parts, in the order of parts.
 std::vector<PartGradients::PartRecord> PartGradients::all_records(
     std::vector<PartRecord> own) const {
-  if (ranks_->alone()) return own;
+  if (ranks().alone()) return own;
   torch::NoGradGuard no_gradient;
   PartRecord& like = own.front();  // for shapes and types
   std::vector<torch::Tensor> packed;
   for (PartRecord& record : own) packed.push_back(pack_record(record));
-  const torch::Tensor all = ranks_->gather(
+  const torch::Tensor all = ranks().gather(
       packed.size() == 1 ? packed[0] : torch::cat(packed),
-      per_rank([&](const BatchPart& part) { return packed_bytes(like, part.count()); }));
+      parts_.per_rank([&](const BatchPart& part) { return packed_bytes(like, part.count()); }));
   std::vector<PartRecord> records;
   int64_t begin = 0;
-  for (const BatchPart& part : parts_of_batch(batch_size_, parts_)) {
+  for (const BatchPart& part : parts_.all()) {
     const int64_t bytes = packed_bytes(like, part.count());
     records.push_back(unpack_record(like, all.narrow(0, begin, bytes), part.count()));
     begin += bytes;

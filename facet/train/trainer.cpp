@@ -274,10 +274,7 @@ void Trainer::save() {
 }
 
 bool Trainer::stopped() {
-  // All ranks stop at the same step. A GPU takes many steps while its host asks the others once.
-  constexpr int64_t steps_of_gpu = 16;
-  if (!ranks_.alone() && !device_.is_cpu() && progress_.step % steps_of_gpu != 0) return false;
-  if (!ranks_.any(callbacks_.stop && callbacks_.stop())) return false;
+  if (!any_rank_stops(ranks_, device_, progress_.step, callbacks_.stop)) return false;
   save();
   return true;
 }
