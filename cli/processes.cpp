@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kInterrupted = 130;
+constexpr int kInterrupted = 130, kWrongInput = 2;
 
 volatile std::sig_atomic_t rank_signal = 0;  ///< to be passed on
 
@@ -176,6 +176,8 @@ class LocalRanks {
     rank.ended = true;
     const bool killed = WIFSIGNALED(status);
     const int code = killed ? 1 : WEXITSTATUS(status);
+    // Who was given wrong input may end after those who hear of it.
+    if (code == kWrongInput && status_ == 1) status_ = code;
     if (code == 0 || status_ != 0) return;
     status_ = killed && interrupted_ ? kInterrupted : code;
     if (status_ == kInterrupted) return;  // the first one may still be saving
