@@ -78,6 +78,8 @@ void add_bench_command(const Command& program) {
       .option("--steps", arguments->options.steps,
               "Steps of each phase to time; else 30 on the CPU and 1000 on a GPU")
       .range(1, 1000000);
+  command.flag("--exchange", arguments->options.exchange,
+               "Exchange what several ranks would in every step, though there is one: its cost");
   command.option("--json", arguments->json, "Write the numbers to a file; - prints them alone");
   command.device_option(arguments->options.device);
   command.run([arguments] { run_bench(*arguments); });

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <map>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -16,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/arguments.h"
 #include "facet/core/error.h"
 #include "facet/core/rank_store.h"
 
@@ -28,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kInterrupted = 130;
+constexpr int kInterrupted = 130, kWrongInput = 2;
 
 volatile std::sig_atomic_t rank_signal = 0;  ///< to be passed on
 
@@ -178,6 +176,8 @@ class LocalRanks {
     rank.ended = true;
     const bool killed = WIFSIGNALED(status);
     const int code = killed ? 1 : WEXITSTATUS(status);
+    // Who was given wrong input may end after those who hear of it.
+    if (code == kWrongInput && status_ == 1) status_ = code;
     if (code == 0 || status_ != 0) return;
     status_ = killed && interrupted_ ? kInterrupted : code;
     if (status_ == kInterrupted) return;  // the first one may still be saving
@@ -192,9 +192,8 @@ class LocalRanks {
                .found = fmt::format("rank {} (process {}) ended by signal {} ({})", rank.rank,
                                     rank.process, WTERMSIG(status), strsignal(WTERMSIG(status))),
                .expected = "all ranks at work",
-               .cause = fmt::format("the last good checkpoint is unchanged; "
-                                    "continue with: facet train --out {} --resume",
-                                    request_.folder)}));
+               .cause = fmt::format("the last good checkpoint is unchanged; continue with: {}",
+                                    request_.to_continue)}));
   }
 
   const ProcessesRequest& request_;
@@ -208,12 +207,31 @@ class LocalRanks {
 
 }  // namespace
 
+void add_rank_options(const Command& command, RankArguments& arguments) {
+  const Option processes =
+      command
+          .option("--processes", arguments.processes,
+                  "Train with so many processes on this machine, one per GPU or a share of the "
+                  "processors each")
+          .range(1, 1024);
+  command
+      .option("--restarts", arguments.restarts,
+              "With --processes: start again from the last checkpoint, so many times, when a "
+              "process was lost")
+      .range(0, 1000000)
+      .needs(processes);
+  command
+      .option("--rank-timeout", arguments.rank_timeout,
+              "Seconds that one of several processes waits for another before all end")
+      .range(1.0, 86400.0)
+      .show_default();
+}
+
 void run_processes(const ProcessesRequest& request) {
   pass_signals_on();
   int status = LocalRanks(request).run(request.arguments);
   for (int restart = 1; status == 1 && restart <= request.restarts; ++restart) {
-    const bool begun =
-        std::filesystem::exists(std::filesystem::path(request.folder) / "state.safetensors");
+    const bool begun = request.has_checkpoint();
     fmt::print(stderr, "facet: starting all ranks again{} ({} of {})\n",
                begun ? " from the last checkpoint" : "", restart, request.restarts);
     status = LocalRanks(request).run(begun ? request.to_resume : request.arguments);

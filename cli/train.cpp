@@ -22,12 +22,7 @@ struct TrainArguments {
   bool resume = false, describe = false;
   int serve_port = 0;
   bool serve = false;
-  int processes = 1, restarts = 0;
-  double rank_timeout = 120;  ///< seconds
-
-  std::chrono::milliseconds timeout() const {
-    return std::chrono::milliseconds(static_cast<int64_t>(1e3 * rank_timeout));
-  }
+  RankArguments ranks;
 };
 
 /// All options as a Markdown page: docs/config.md is this text.
@@ -84,13 +79,16 @@ void start_processes(const TrainArguments& arguments) {
   config_of(arguments);  // whose mistakes are told once
   const std::vector<std::string> shared = {
       "--out",          arguments.output, "--device",
-      arguments.device, "--rank-timeout", fmt::format("{}", arguments.rank_timeout)};
-  ProcessesRequest request{.count = arguments.processes,
-                           .arguments = {"train"},
-                           .to_resume = {"train", "--resume"},
-                           .folder = arguments.output,
-                           .restarts = arguments.restarts,
-                           .timeout = arguments.timeout()};
+      arguments.device, "--rank-timeout", fmt::format("{}", arguments.ranks.rank_timeout)};
+  ProcessesRequest request{
+      .count = arguments.ranks.processes,
+      .arguments = {"train"},
+      .to_resume = {"train", "--resume"},
+      .has_checkpoint =
+          [state = RunFolder{arguments.output}.state()] { return std::filesystem::exists(state); },
+      .to_continue = fmt::format("facet train --out {} --resume", arguments.output),
+      .restarts = arguments.ranks.restarts,
+      .timeout = arguments.ranks.timeout()};
   if (!arguments.config.empty()) request.arguments.push_back(arguments.config);
   if (arguments.resume) request.arguments.emplace_back("--resume");
   for (const std::string& setting : arguments.settings)
@@ -103,7 +101,7 @@ void start_processes(const TrainArguments& arguments) {
 
 void run_train(const TrainArguments& arguments) {
   if (arguments.describe) return describe_config();
-  if (arguments.processes > 1 || arguments.restarts > 0) return start_processes(arguments);
+  if (arguments.ranks.starts_processes()) return start_processes(arguments);
   const Config config = config_of(arguments);
   catch_interruption();
   const TrainingRequest request{config,
@@ -111,7 +109,7 @@ void run_train(const TrainArguments& arguments) {
                                 arguments.device,
                                 arguments.resume,
                                 find_rank_place(process_environment()),
-                                arguments.timeout()};
+                                arguments.ranks.timeout()};
   if (request.place && request.place->rank > 0) return train_as_further_rank(request);
   const RunFolder folder{arguments.output};
   ProgressDisplay display;
@@ -161,22 +159,7 @@ void add_train_command(const Command& program) {
           .flag("--serve{8080}", arguments->serve_port,
                 "Show the training in the browser while it runs; --serve=PORT names a port")
           .range(0, 65535);
-  const Option processes =
-      command
-          .option("--processes", arguments->processes,
-                  "Train with so many processes on this machine, which share its processors")
-          .range(1, 1024);
-  command
-      .option("--restarts", arguments->restarts,
-              "With --processes: start again from the last checkpoint, so many times, when a "
-              "process was lost")
-      .range(0, 1000000)
-      .needs(processes);
-  command
-      .option("--rank-timeout", arguments->rank_timeout,
-              "Seconds that one of several processes waits for another before all end")
-      .range(1.0, 86400.0)
-      .show_default();
+  add_rank_options(command, arguments->ranks);
   const Option describe = command.flag("--describe-options", arguments->describe,
                                        "Print every option of a config and stop");
   output.excludes(describe);

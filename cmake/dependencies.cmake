@@ -86,15 +86,36 @@ else()
   list(APPEND FACET_ABSENT facet/data/image_read)
 endif()
 
-# Training over several processes: c10d with Gloo, whose own headers LibTorch's include.
-find_path(FACET_C10D_FOLDER torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
-find_path(FACET_GLOO_FOLDER gloo/transport/device.h PATHS ${TORCH_INCLUDE_DIRS})
+# Training over several processes: c10d, with Gloo between CPUs and NCCL between GPUs where LibTorch has them and their own
+# headers are there too, which LibTorch's include. Without Gloo, CPUs exchange through c10d's store.
+set(FACET_C10D torch/csrc/distributed/c10d)
+find_path(FACET_C10D_FOLDER ${FACET_C10D}/TCPStore.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
+find_path(FACET_GLOO_FOLDER gloo/transport/device.h PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 set(FACET_HAS_RANKS OFF)
-if(FACET_C10D_FOLDER AND FACET_GLOO_FOLDER AND NOT FACET_CUDA)
+set(FACET_RANK_FILES rank_watch rank_join store_exchange gloo_exchange nccl_exchange)
+if(FACET_C10D_FOLDER)
   set(FACET_HAS_RANKS ON)
 else()
-  message(STATUS "c10d with Gloo for the CPU not found: a model is trained by one process")
+  message(STATUS "c10d not found in LibTorch: a model is trained by one process")
   list(APPEND FACET_ABSENT facet/core/ranks)
+endif()
+if(FACET_HAS_RANKS AND NOT (FACET_GLOO_FOLDER AND EXISTS ${FACET_C10D_FOLDER}/${FACET_C10D}/ProcessGroupGloo.hpp))
+  message(STATUS "Gloo's headers not found: ranks exchange through the store, which suits few of them")
+  list(APPEND FACET_ABSENT facet/core/gloo_exchange)
+endif()
+if(FACET_HAS_RANKS AND FACET_CUDA)
+  # Beside LibTorch's headers, in the CUDA toolkit, or in the Python package that LibTorch's own depends on.
+  find_path(FACET_NCCL_FOLDER nccl.h PATHS ${TORCH_INCLUDE_DIRS} ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_PATH /usr/local/cuda
+            ${TORCH_INSTALL_PREFIX}/../nvidia/nccl ${TORCH_INSTALL_PREFIX}/../nvidia/cu13 PATH_SUFFIXES include)
+endif()
+if(FACET_HAS_RANKS AND FACET_CUDA AND FACET_NCCL_FOLDER AND EXISTS ${FACET_C10D_FOLDER}/${FACET_C10D}/ProcessGroupNCCL.hpp)
+  set_source_files_properties(facet/core/nccl_exchange.cpp PROPERTIES
+    COMPILE_DEFINITIONS USE_C10D_NCCL COMPILE_OPTIONS "-isystem${FACET_NCCL_FOLDER}" SKIP_PRECOMPILE_HEADERS ON)
+elseif(FACET_HAS_RANKS)
+  if(FACET_CUDA)
+    message(STATUS "NCCL's headers not found: what ranks on GPUs exchange goes through the host")
+  endif()
+  list(APPEND FACET_ABSENT facet/core/nccl_exchange)
 endif()
 
 # The scan of an index has instructions of its own for x86; other processors take the plain loop.

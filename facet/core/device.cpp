@@ -6,11 +6,10 @@
 
 namespace facet {
 
-c10::Device choose_device(const std::string& text) {
+c10::Device choose_device(const std::string& text, int64_t local_rank) {
   if (text == "cpu") return torch::Device(torch::kCPU);
   if (text != "cuda" && text != "auto")
     Attempt{"choosing a device", text}.fail("no such device", "auto, cpu or cuda");
-  const torch::Device gpu(torch::kCUDA, 0);
   const bool available = cuda::available();
   if (text == "cuda" && !available)
     throw Error({.doing = "choosing a device",
@@ -18,7 +17,11 @@ c10::Device choose_device(const std::string& text) {
                  .found = "no usable GPU",
                  .expected = "an NVIDIA GPU, and a build with CUDA",
                  .cause = "the device 'cpu' works everywhere"});
-  return available ? gpu : torch::Device(torch::kCPU);
+  if (!available) return torch::Device(torch::kCPU);
+  const int64_t index = local_rank == 0 ? 0 : local_rank % cuda::gpu_count();
+  const torch::Device gpu(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+  if (index > 0) cuda::make_current(gpu);
+  return gpu;
 }
 
 void prepare_for_threads(const c10::Device& device) {

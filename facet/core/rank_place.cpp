@@ -29,7 +29,7 @@ std::optional<int64_t> number_of(const Environment& environment, const std::stri
 
 /// The names under which a starter tells a process its place.
 struct Starter {
-  std::string rank, size;
+  std::string rank, size, local_rank;
 };
 
 /// Nothing where this starter has not set both.
@@ -42,11 +42,13 @@ std::optional<RankPlace> place_by(const Starter& starter, const Environment& env
     Attempt{"joining the ranks with the environment variable", starter.rank}.fail(
         fmt::format("{}", *rank),
         fmt::format("at most {}, as {} is {}", *size - 1, starter.size, *size));
-  return RankPlace{.rank = *rank, .size = *size};
+  return RankPlace{.rank = *rank,
+                   .size = *size,
+                   .local_rank = number_of(environment, starter.local_rank, 0, most).value_or(0)};
 }
 
 std::optional<RankPlace> place_by_torchrun(const Environment& environment) {
-  const auto place = place_by({"RANK", "WORLD_SIZE"}, environment);
+  const auto place = place_by({"RANK", "WORLD_SIZE", "LOCAL_RANK"}, environment);
   const bool only_rank = environment("RANK").has_value();
   if (!place && (only_rank || environment("WORLD_SIZE")))
     Attempt{"joining the ranks with the environment variable", only_rank ? "RANK" : "WORLD_SIZE"}
@@ -60,7 +62,8 @@ std::optional<RankPlace> place_by_slurm(const Environment& environment) {
   if (environment("SLURM_JOB_ID") && !environment("SLURM_STEP_ID")) return {};
   const bool step = environment("SLURM_STEP_NUM_TASKS").has_value();
   auto place =
-      place_by({"SLURM_PROCID", step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS"}, environment);
+      place_by({"SLURM_PROCID", step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID"},
+               environment);
   if (!place) return {};
   const auto hosts = environment(environment("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST"
                                                                     : "SLURM_JOB_NODELIST");
@@ -83,7 +86,9 @@ Environment process_environment() {
 
 std::optional<RankPlace> find_rank_place(const Environment& environment) {
   auto place = place_by_torchrun(environment);
-  if (!place) place = place_by({"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, environment);
+  if (!place)
+    place = place_by({"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+                     environment);
   if (!place) place = place_by_slurm(environment);
   if (!place || place->size == 1) return {};
   if (const auto address = environment("MASTER_ADDR")) place->address = *address;

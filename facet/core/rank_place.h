@@ -18,7 +18,8 @@ class RankLost : public std::runtime_error {
 
 struct RankPlace {
   int64_t rank = 0, size = 1;
-  std::string address;  ///< of the store through which ranks find each other
+  int64_t local_rank = 0;  ///< among those on this machine, which choose their GPUs by it
+  std::string address;     ///< of the store through which ranks find each other
   int64_t port = 0;
   bool store_of_starter = false;  ///< hosted by who starts the ranks, as torchrun does
   bool hosts_store = false;       ///< whether this rank does

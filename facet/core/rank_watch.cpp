@@ -25,7 +25,7 @@ std::string RankWatch::alive_key(int64_t rank) { return fmt::format("alive/{}", 
 
 RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store, int64_t rank,
                      std::vector<std::string> names, std::string store_host,
-                     std::chrono::milliseconds interval)
+                     std::chrono::milliseconds interval, RankGuard guard)
     : names_(std::move(names)),
       store_host_(std::move(store_host)),
       state_(std::make_shared<State>()) {
@@ -34,6 +34,9 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store, int64_t rank,
   state_->interval = interval;
   state_->answered = Clock::now();
   state_->ranks.resize(names_.size());
+  state_->guard = std::move(guard);
+  state_->guarded_name = names_[static_cast<size_t>(rank + 1) % names_.size()];
+  state_->guarded.changed = Clock::now();
   thread_ = std::thread(keep_watching, state_);
 }
 
@@ -42,6 +45,7 @@ RankWatch::~RankWatch() {
   {
     std::unique_lock lock(state_->mutex);
     state_->stop = true;
+    state_->lost = true;  // the guard's function may be gone
     state_->wake.notify_all();
     blocked = !state_->wake.wait_for(lock, 2 * state_->interval, [&] { return state_->ended; });
   }
@@ -67,6 +71,29 @@ void RankWatch::look(State& state) {
   }
 }
 
+void RankWatch::leave(State& state, const std::string& reason) {
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.failure.empty()) state.failure = reason;
+  }
+  if (!state.lost.exchange(true)) state.guard.leave();
+}
+
+/// Reads whether anybody has failed, and whether the next rank lives.
+void RankWatch::look_at_next(State& state) {
+  if (state.store->check({failure_key()}))
+    return leave(state, text_at(*state.store, failure_key()));
+  const auto next = (state.rank + 1) % static_cast<int64_t>(state.ranks.size());
+  const std::string value = text_at(*state.store, alive_key(next));
+  if (next == state.rank || value != state.guarded.value) {
+    state.guarded = {value, Clock::now()};
+  } else if (Clock::now() - state.guarded.changed > state.guard.patience) {
+    const std::string reason = fmt::format("no sign of life of {}", state.guarded_name);
+    state.store->compareSet(failure_key(), std::vector<uint8_t>(), to_bytes(reason));
+    leave(state, text_at(*state.store, failure_key()));
+  }
+}
+
 void RankWatch::keep_watching(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (int64_t beat = 0; !state->stop; ++beat) {
@@ -77,13 +104,16 @@ void RankWatch::keep_watching(const std::shared_ptr<State>& state) {
     try {
       state->store->set(alive_key(state->rank),
                         to_bytes(fmt::format("{} {}", beat, state->entered.load())));
-      if (!reason.empty()) state->store->compareSet(failure_key(), {}, to_bytes(reason));
+      if (!reason.empty())
+        state->store->compareSet(failure_key(), std::vector<uint8_t>(), to_bytes(reason));
       if (looking) look(*state);
+      if (state->guard.leave && !state->lost) look_at_next(*state);
     } catch (const std::exception&) {
       lost = true;
     }
     lock.lock();
     state->store_lost = lost;
+    if (lost && state->guard.leave && !state->lost.exchange(true)) state->guard.leave();
     if (lost) break;
     state->answered = Clock::now();
     if (reason == state->to_publish) state->to_publish.clear();

@@ -1,7 +1,8 @@
-// Stands in for ranks.cpp in a build without Gloo: every process trains alone.
+// Stands in for ranks.cpp in a build without c10d: every process trains alone.
 #include "facet/core/error.h"
 #include "facet/core/rank_store.h"
 #include "facet/core/ranks.h"
+#include "facet/core/torch.h"
 
 namespace facet {
 
@@ -9,8 +10,8 @@ namespace {
 
 [[noreturn]] void refuse_ranks() {
   Attempt{"training with", "several ranks"}.fail(
-      "a facet that was built without Gloo", "one process",
-      "on Debian libgloo-dev is to be installed before facet is built");
+      "a facet whose LibTorch has no c10d", "one process",
+      "a LibTorch that was built with USE_DISTRIBUTED has it");
 }
 
 }  // namespace
@@ -19,13 +20,20 @@ class Ranks::Group {};
 class RankStore::Host {};
 
 Ranks::Ranks() = default;
-Ranks::Ranks(const RankPlace&, std::chrono::milliseconds) { refuse_ranks(); }
+Ranks::Ranks(const RankPlace&, std::chrono::milliseconds, torch::Device) { refuse_ranks(); }
 Ranks::~Ranks() = default;
 
+bool Ranks::through_host() const { return false; }
+std::optional<std::string> Ranks::remark() const { return {}; }
 torch::Tensor Ranks::gather(const torch::Tensor& own, const std::vector<int64_t>&) { return own; }
-torch::Tensor Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>&) { return own; }
+torch::Tensor Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>&) {
+  torch::Tensor sum = own[0].clone();
+  for (int64_t row = 1; row < own.size(0); ++row) sum.add_(own[row]);
+  return sum;
+}
 void Ranks::sum(torch::Tensor&) {}
 bool Ranks::any(bool own) { return own; }
+void Ranks::barrier() {}
 std::string Ranks::broadcast(const std::string& text, int64_t) { return text; }
 void Ranks::agree(const std::string&, const std::string&) {}
 void Ranks::report_failure(const std::string&) noexcept {}

@@ -19,6 +19,10 @@ std::atomic<int> without_kernels = 0;
 
 bool available() { return at::hasCUDA(); }
 
+int64_t gpu_count() { return c10::cuda::device_count(); }
+
+void make_current(torch::Device device) { c10::cuda::set_device(device.index()); }
+
 void synchronize(torch::Device device) {
   if (!device.is_cuda()) return;
   const c10::cuda::CUDAGuard guard(device);
@@ -35,6 +39,14 @@ WithoutKernels::~WithoutKernels() { --without_kernels; }
 
 std::string gpu_name(torch::Device device) {
   return at::cuda::getDeviceProperties(device.index())->name;
+}
+
+std::string gpu_identity(torch::Device device) {
+  const auto& identity = at::cuda::getDeviceProperties(device.index())->uuid;
+  std::string text;
+  for (const char byte : identity.bytes)
+    for (const int digit : {(byte >> 4) & 15, byte & 15}) text += "0123456789abcdef"[digit];
+  return text;
 }
 
 int64_t peak_memory(torch::Device device) {

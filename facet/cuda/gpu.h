@@ -11,6 +11,12 @@ namespace facet::cuda {
 /// Whether this build can use a GPU and there is one.
 bool available();
 
+/// How many GPUs there are.
+int64_t gpu_count();
+
+/// What this thread does without naming a GPU, it does on this one.
+void make_current(torch::Device device);
+
 /// Waits for the GPU to finish all its work; the CPU has none waiting.
 void synchronize(torch::Device device);
 
@@ -31,6 +37,9 @@ class WithoutKernels {
 
 /// "NVIDIA H200".
 std::string gpu_name(torch::Device device);
+
+/// Its number among all GPUs anywhere, which two processes that share it see alike.
+std::string gpu_identity(torch::Device device);
 
 /// The most bytes of the GPU's memory that this program has held at a time.
 int64_t peak_memory(torch::Device device);

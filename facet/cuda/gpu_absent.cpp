@@ -9,6 +9,10 @@ namespace facet::cuda {
 
 bool available() { return false; }
 
+int64_t gpu_count() { return 0; }
+
+void make_current(torch::Device) {}
+
 void synchronize(torch::Device) {}
 
 bool kernels_available(torch::Device) { return false; }
@@ -18,6 +22,10 @@ WithoutKernels::~WithoutKernels() = default;
 
 std::string gpu_name(torch::Device) {
   throw std::logic_error("the name of a GPU, in a build without CUDA");
+}
+
+std::string gpu_identity(torch::Device) {
+  throw std::logic_error("the number of a GPU, in a build without CUDA");
 }
 
 int64_t peak_memory(torch::Device) {

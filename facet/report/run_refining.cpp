@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "facet/core/device.h"
 #include "facet/core/error.h"
+#include "facet/core/process.h"
+#include "facet/core/ranks.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/prior/sampling.h"
@@ -44,13 +47,15 @@ Image draw_refined_samples(const Vae& model, const std::shared_ptr<Refiner>& ref
                    layout);
 }
 
-}  // namespace
-
-bool refine_run(const RefineRequest& request, const RefineEvents& events) {
+bool refine_on(const RefineRequest& request, const RefineEvents& events,
+               const std::shared_ptr<Ranks>& joined) {
+  const Ranks& ranks = *joined;
   const RunFolder folder = RunFolder::open(RunFolder::of(request.run).path);
-  const RunLock lock(folder.path, "refining the run in");
+  std::optional<RunLock> lock;
+  if (ranks.first()) lock.emplace(folder.path, "refining the run in");
   const RefineConfig config = refine_config_of(request, folder);
-  LoadedRun run = load_run(request.run, request.device);
+  LoadedRun run =
+      load_run(request.run, request.device, request.place ? request.place->local_rank : 0);
   if (!request.pack.empty()) run.config.data.pack = request.pack;
   const Pack pack = load_data(run.config.data);
   if (run.model->device().is_cuda()) {
@@ -60,19 +65,38 @@ bool refine_run(const RefineRequest& request, const RefineEvents& events) {
   }
   RefineCallbacks callbacks{events.report,
                             [&](const std::shared_ptr<Refiner>& refiner) {
-                              write_png(folder.refiner_samples(),
-                                        draw_refined_samples(*run.model, refiner));
+                              const Image samples = draw_refined_samples(*run.model, refiner);
+                              if (ranks.first()) write_png(folder.refiner_samples(), samples);
                             },
                             events.notice,
                             [&lock, stop = events.stop] {
-                              lock.require();
+                              if (lock) lock->require();
                               return stop && stop();
                             }};
-  RefineTrainer trainer(config, run, pack, request.resume, std::move(callbacks));
-  if (events.started)
+  RefineTrainer trainer(config, run, pack, request.resume, std::move(callbacks), {.ranks = joined});
+  if (const auto sentence = ranks.remark(); sentence && ranks.first() && events.notice)
+    events.notice(*sentence);
+  if (events.started && ranks.first())
     events.started({trainer.refiner()->parameter_count(), trainer.image_count(), config.steps,
                     run.model->device().str()});
   return trainer.run();
+}
+
+}  // namespace
+
+bool refine_run(const RefineRequest& request, const RefineEvents& events) {
+  const auto ranks = request.place ? std::make_shared<Ranks>(
+                                         *request.place, request.rank_timeout,
+                                         choose_device(request.device, request.place->local_rank))
+                                   : std::make_shared<Ranks>();
+  try {
+    return refine_on(request, events, ranks);
+  } catch (const RankLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    ranks->report_failure(library_failure(error).line);
+    throw;
+  }
 }
 
 }  // namespace facet

@@ -2,11 +2,14 @@
 // Progress goes to callbacks.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "facet/core/rank_place.h"
 #include "facet/train/refine_config.h"
 
 namespace facet {
@@ -20,7 +23,9 @@ struct RefineRequest {
   std::string pack;                   ///< to train on; empty for the run's own
   std::string device = "auto";
   bool resume = false;
-  bool overwrite = false;  ///< begin anew where the run has a refiner
+  bool overwrite = false;                       ///< begin anew where the run has a refiner
+  std::optional<RankPlace> place = {};          ///< among ranks that train it together
+  std::chrono::milliseconds rank_timeout = {};  ///< after which a rank that does not answer is lost
 };
 
 /// What is known before the first step.
@@ -37,7 +42,8 @@ struct RefineEvents {
 };
 
 /// Trains to the end; false if `stop` ended it early. Every checkpoint comes with a picture,
-/// refiner-samples.png: samples of the model, their means above and refined below.
+/// refiner-samples.png: samples of the model, their means above and refined below. Of several ranks
+/// the first writes, and calls `started` and `report`.
 bool refine_run(const RefineRequest& request, const RefineEvents& events);
 
 }  // namespace facet

@@ -42,19 +42,9 @@ void share_threads(size_t jobs, torch::Device device) {
     torch::set_num_threads(std::max(1, torch::get_num_threads() / static_cast<int>(jobs)));
 }
 
-/// On the CPU: Gloo's exchanges are between tensors there.
-torch::Device rank_device(const std::string& wanted) {
-  if (wanted != "auto" && wanted != "cpu")
-    Attempt{"training with several ranks on", "--device " + wanted}.fail(
-        "a GPU", "--device cpu", "facet sweep uses several GPUs, with one run each");
-  return torch::kCPU;
-}
-
 std::optional<Evaluation> train_on(const TrainingRequest& request, const TrainingEvents& events,
-                                   const std::shared_ptr<Ranks>& joined) {
+                                   const std::shared_ptr<Ranks>& joined, torch::Device device) {
   const Ranks& ranks = *joined;
-  const torch::Device device =
-      ranks.alone() ? choose_device(request.device) : rank_device(request.device);
   std::optional<RunLock> lock;
   if (ranks.first()) {
     lock.emplace(request.folder, request.resume ? "resuming the run in" : "starting a run in");
@@ -77,6 +67,8 @@ std::optional<Evaluation> train_on(const TrainingRequest& request, const Trainin
   };
   Trainer trainer(request.config, pack, folder, device, request.resume && !anew,
                   std::move(training), {.ranks = joined});
+  if (const auto sentence = ranks.remark(); sentence && ranks.first() && events.training.notice)
+    events.training.notice(*sentence);
   if (ranks.first())
     events.started({trainer.model().network_parameters(), trainer.image_count(), device.str(),
                     training_memory(with_batch_parts(request.config, ranks.size()), pack, device)});
@@ -91,10 +83,13 @@ std::optional<Evaluation> train_on(const TrainingRequest& request, const Trainin
 }  // namespace
 
 std::optional<Evaluation> train_run(const TrainingRequest& request, const TrainingEvents& events) {
-  const auto ranks = request.place ? std::make_shared<Ranks>(*request.place, request.rank_timeout)
-                                   : std::make_shared<Ranks>();
+  const torch::Device device =
+      choose_device(request.device, request.place ? request.place->local_rank : 0);
+  const auto ranks = request.place
+                         ? std::make_shared<Ranks>(*request.place, request.rank_timeout, device)
+                         : std::make_shared<Ranks>();
   try {
-    return train_on(request, events, ranks);
+    return train_on(request, events, ranks, device);
   } catch (const RankLost&) {
     throw;
   } catch (const std::exception& error) {

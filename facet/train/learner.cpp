@@ -33,8 +33,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
       key_(static_cast<uint64_t>(config.seed)),
       model_(make_model(config_, pack, key_, device)),
       adam_(model_->parameters(), config.train.adam),
-      gradients_(config_.train, *model_, adam_,
-                 options.ranks ? options.ranks : std::make_shared<Ranks>()),
+      gradients_(config_.train, *model_, adam_, options.ranks),
       images_(training_images(config, pack, device, options.stream_images, notice)),
       batches_(images_, key_.fold("batches"), config.train.batch_size),
       labels_(training_labels(config_, pack, images_, key_)),
@@ -43,7 +42,7 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
                gradients_.ranks()),
       sums_(make_sums(model_->prior.size(), device)),
       side_(device),
-      graphs_(device, options.capture) {
+      graphs_(device, options.capture && !gradients_.ranks().through_host()) {
   if (const auto sentence = too_many_encodings(config_, images_.count()); sentence && notice)
     notice(*sentence);
   if (notice)

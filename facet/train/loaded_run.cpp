@@ -12,8 +12,9 @@
 
 namespace facet {
 
-LoadedRun load_run(const std::filesystem::path& path, const std::string& device) {
-  const torch::Device where = choose_device(device);
+LoadedRun load_run(const std::filesystem::path& path, const std::string& device,
+                   int64_t local_rank) {
+  const torch::Device where = choose_device(device, local_rank);
   const bool file = path.extension() == ".safetensors" && !std::filesystem::is_directory(path);
   const RunFolder folder = RunFolder::open(file ? path.parent_path() : path);
   LoadedRun run{folder, read_saved_config(folder.config()),

@@ -22,8 +22,9 @@ struct LoadedRun {
 };
 
 /// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on a
-/// device ("auto", "cpu" or "cuda").
-LoadedRun load_run(const std::filesystem::path& path, const std::string& device);
+/// device as choose_device() gives it.
+LoadedRun load_run(const std::filesystem::path& path, const std::string& device,
+                   int64_t local_rank = 0);
 
 /// The refiner of the run, on the model's device, if the pictures are to be refined; else none.
 /// Throws an Error if the run has none, or one that belongs to another model.

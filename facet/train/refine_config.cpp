@@ -15,6 +15,11 @@ void RefineConfig::visit(OptionVisitor& visitor) {
   visitor.option("network", network, "The U-Net that gives the velocity.");
   visitor.option("steps", steps, "Training steps.", at_least(1));
   visitor.option("batch_size", batch_size, "Images per step.", at_least(1));
+  visitor.option("batch_parts", batch_parts,
+                 "Parts in which a batch is computed: on several ranks, each of which has "
+                 "consecutive ones, or one after another. The step is the same, but for rounding, "
+                 "which depends on the parts and not on the ranks. 0: one per rank.",
+                 at_least(0));
   visitor.option("learning_rate", learning_rate, "The largest learning rate.", between(0, 1));
   visitor.option("warmup_steps", warmup_steps,
                  "Steps over which the learning rate rises from zero.", at_least(0));
@@ -63,6 +68,7 @@ RefineConfig resumed_refine_config(const std::filesystem::path& path,
   read_options(given, json, "--set");
   RefineConfig longer = saved;
   longer.steps = given.steps;
+  if (given.batch_parts > 0) longer.batch_parts = given.batch_parts;
   longer.log_every = given.log_every;
   longer.checkpoint_every = given.checkpoint_every;
   const auto patch = Json::diff(write_options(longer), write_options(given));

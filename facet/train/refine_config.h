@@ -16,6 +16,7 @@ struct RefineConfig {
   UnetOptions network;
   int64_t steps = 6000;
   int64_t batch_size = 128;
+  int64_t batch_parts = 0;
   double learning_rate = 4e-4;
   int64_t warmup_steps = 300;
   double final_rate = 0.02;
@@ -36,7 +37,7 @@ RefineConfig read_refine_config(const std::filesystem::path& path,
                                 const std::vector<std::string>& settings);
 
 /// The config that a run saved, with settings applied. Throws an Error if they change more than the
-/// number of steps and how often it reports and saves.
+/// number of steps, the parts of a batch and how often it reports and saves.
 RefineConfig resumed_refine_config(const std::filesystem::path& path,
                                    const std::vector<std::string>& settings);
 

@@ -33,11 +33,12 @@ RefineLearner::RefineLearner(const RefineConfig& config, const Config& run,
       refiner_(new_refiner(config, *model_, key_)),
       adam_(refiner_->parameters(), config.adam),
       average_(adam_.parameters().clone()),
+      parts_(config.batch_size, config.batch_parts, options.ranks, ""),
       batches_(training_images(run, pack, model_->device(), options.stream_images, notice),
                key_.fold("batches"), config.batch_size),
       plans_(config.batch_size, 0, model_->device()),
       sums_(torch::zeros({2}, torch::TensorOptions().dtype(kFloat64).device(model_->device()))),
-      graphs_(model_->device(), options.capture) {}
+      graphs_(model_->device(), options.capture && !ranks().through_host()) {}
 
 void RefineLearner::plan(int64_t step) {
   if (!planned_.empty() && planned_.front().step <= step && step <= planned_.back().step) return;
@@ -74,29 +75,44 @@ torch::Tensor RefineLearner::loss(const torch::Tensor& images, const torch::Tens
   return torch::mse_loss(velocity, images - noise);
 }
 
-void RefineLearner::compute_step() {
-  plans_.advance();
+torch::Tensor RefineLearner::compute_part(const BatchPart& part) {
   const StepSlots& slots = plans_.slots();
-  const Key key = key_.fold("steps").at(slots.step);
+  const Key key = part.rows(key_.fold("steps").at(slots.step));
   torch::Tensor images, means;
   {
     torch::NoGradGuard no_gradient;
-    const torch::Tensor pixels = batches_.draw(slots.images, slots.step, BatchPart{});
+    const torch::Tensor pixels = batches_.draw(slots.images, slots.step, part);
     images = to_unit_range(pixels);
     const torch::Tensor x = model_->likelihood().from_pixels(pixels);
     means = unit_means(*model_, model_->encode_and_sample(x, key.fold("latents")).second);
   }
-  const torch::Tensor total = loss(images, means, key);
-  adam_.zero_gradients();
-  total.backward();
+  const torch::Tensor share = part.share(loss(images, means, key));
+  share.backward();
+  debug_.tensors.emplace_back("the decoded means", means);
+  return share.detach();
+}
+
+void RefineLearner::compute_step() {
+  plans_.advance();
+  debug_.tensors.clear();
+  std::vector<torch::Tensor> losses, gradients;  // of this rank's parts
+  for (const BatchPart& part : parts_.own()) {
+    // One process adds gradients up in the order of parts; several keep them apart for that.
+    if (losses.empty() || !ranks().alone()) adam_.zero_gradients();
+    losses.push_back(compute_part(part));
+    if (!ranks().alone()) gradients.push_back(adam_.gradients().clone());
+  }
   torch::NoGradGuard no_gradient;
+  if (!ranks().alone())
+    adam_.gradients().copy_(ranks().sum_rows(torch::stack(gradients), parts_.one_per_part()));
+  const torch::Tensor total = parts_.sum(losses);
   const torch::Tensor norm = adam_.gradient_norm();
   adam_.begin_step();
-  adam_.update(adam_.range_of(refiner_->parameters()), slots.learning_rate, norm);
-  sums_ += torch::stack({total.detach().to(kFloat64), norm.to(kFloat64)});
-  debug_.loss = total.detach();
+  adam_.update(adam_.range_of(refiner_->parameters()), plans_.slots().learning_rate, norm);
+  sums_ += torch::stack({total.to(kFloat64), norm.to(kFloat64)});
+  debug_.loss = total;
   debug_.finite = norm + debug_.loss;
-  debug_.tensors = {{"the decoded means", means}, {"the loss", debug_.loss}};
+  debug_.tensors.emplace_back("the loss", debug_.loss);
 }
 
 void RefineLearner::update_average(int64_t step) {
@@ -110,9 +126,13 @@ void RefineLearner::update_average(int64_t step) {
 
 std::optional<std::string> RefineLearner::find_not_finite() const {
   if (!debug_.finite.defined() || is_finite(debug_)) return std::nullopt;
-  for (const NamedTensors& tensors :
-       {debug_.tensors, gradients_and_parameters(refiner_->parameters())})
-    if (std::string name = first_not_finite(tensors); !name.empty()) return name;
+  // All ranks come here. The tensor is one of the first rank that has any such.
+  const std::string own = first_not_finite(debug_.tensors);
+  for (int64_t rank = 0; rank < ranks().size(); ++rank)
+    if (std::string name = ranks().broadcast(own, rank); !name.empty()) return name;
+  if (std::string name = first_not_finite(gradients_and_parameters(refiner_->parameters()));
+      !name.empty())
+    return name;
   return "the gradient's norm";
 }
 

@@ -1,6 +1,7 @@
 // The steps of a refiner's training: conditional flow matching on a frozen model. A step draws
 // images, their latent vectors from q(z|x), times and noise, all as functions of the seed and the
-// step, and never waits for the GPU; there it is captured and replayed (cuda/cuda_graph.h).
+// step, and never waits for the GPU; there it is captured and replayed (cuda/cuda_graph.h). A batch
+// may be computed in parts, on one rank or on several (rank_parts.h).
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "facet/nets/adam.h"
 #include "facet/train/config.h"
 #include "facet/train/finite_check.h"
+#include "facet/train/rank_parts.h"
 #include "facet/train/refine_config.h"
 #include "facet/train/step_options.h"
 #include "facet/train/step_plan.h"
@@ -46,10 +48,14 @@ class RefineLearner {
   /// The sums of losses and of gradient norms since the last metrics line, float64 [2].
   torch::Tensor& sums() { return sums_; }
   int64_t image_count() const { return batches_.count(); }
+  Ranks& ranks() const { return parts_.ranks(); }
 
  private:
   void plan(int64_t step);
   void compute_step();
+  /// The share of a part in the loss of the batch, whose gradient is added to those of the parts
+  /// before.
+  torch::Tensor compute_part(const BatchPart& part);
   /// The loss of images [B, C, H, W] and their means, in [-1, 1].
   torch::Tensor loss(const torch::Tensor& images, const torch::Tensor& means, const Key& key);
   void update_average(int64_t step);
@@ -60,6 +66,7 @@ class RefineLearner {
   std::shared_ptr<Refiner> refiner_;
   Adam adam_;
   torch::Tensor average_;
+  RankParts parts_;
   Batches batches_;
   PlanTable plans_;
   std::vector<StepPlan> planned_;  ///< those in the table

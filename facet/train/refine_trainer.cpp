@@ -23,33 +23,49 @@ const Pack& of_the_models_shape(const Pack& pack, const LoadedRun& run) {
   return pack;
 }
 
+RefineConfig with_parts(RefineConfig config, const StepOptions& options) {
+  if (config.batch_parts == 0) config.batch_parts = options.ranks ? options.ranks->size() : 1;
+  return config;
+}
+
 }  // namespace
 
 RefineTrainer::RefineTrainer(const RefineConfig& config, const LoadedRun& run, const Pack& pack,
                              bool resume, RefineCallbacks callbacks, const StepOptions& options)
-    : config_(config),
+    : config_(with_parts(config, options)),
       folder_(run.folder),
       callbacks_(std::move(callbacks)),
       device_(run.model->device()),
-      learner_(config, run.config, run.model, of_the_models_shape(pack, run), options,
+      learner_(config_, run.config, run.model, of_the_models_shape(pack, run), options,
                callbacks_.notice),
+      ranks_(learner_.ranks()),
       data_(fingerprint(pack)) {
-  int64_t lines = 0;
-  if (resume) {
-    lines = restore();
-    if (step_ > config_.steps)
-      Attempt{"resuming the refiner of", folder_.path.string()}.fail(
-          fmt::format("{} steps", step_), fmt::format("at most {}", config_.steps));
-  } else {
+  ranks_.agree("the config", write_options(config_).dump(2));
+  ranks_.agree("the data", data_);
+  ranks_.agree("the model", refiner()->model());
+  const int64_t lines = resume ? continue_refiner() : 0;
+  if (!resume && ranks_.first()) {
     // A kill before the first checkpoint must not leave the state of another refiner.
     std::filesystem::remove(folder_.refiner_state());
     std::filesystem::remove(folder_.refiner_previous_state());
   }
-  write_text(folder_.refiner_config(), write_options(config_).dump(2) + "\n",
-             "saving the refiner's config");
-  metrics_ = std::make_unique<MetricsFile>(folder_.refiner_metrics(), lines);
-  events_ = std::make_unique<EventFile>(folder_.refiner_events());
+  if (ranks_.first()) {
+    write_text(folder_.refiner_config(), write_options(config_).dump(2) + "\n",
+               "saving the refiner's config");
+    metrics_ = std::make_unique<MetricsFile>(folder_.refiner_metrics(), lines);
+    events_ = std::make_unique<EventFile>(folder_.refiner_events());
+  }
   if (!resume) save();
+}
+
+int64_t RefineTrainer::continue_refiner() {
+  const int64_t lines = restore();
+  if (step_ > config_.steps)
+    Attempt{"resuming the refiner of", folder_.path.string()}.fail(
+        fmt::format("{} steps", step_), fmt::format("at most {}", config_.steps));
+  // And nobody writes before all have read.
+  ranks_.agree("the checkpoint", fmt::format("step {}", step_));
+  return lines;
 }
 
 int64_t RefineTrainer::restore() {
@@ -123,6 +139,7 @@ void RefineTrainer::require_finite() const {
 }
 
 void RefineTrainer::log() {
+  ranks_.barrier();
   require_finite();
   const auto count = static_cast<double>(step_ - logged_step_);
   const std::vector<double> sums = to_doubles(learner_.sums());
@@ -130,6 +147,7 @@ void RefineTrainer::log() {
                             config_.rate_at(step_ - 1)};
   learner_.sums().zero_();
   logged_step_ = step_;
+  if (!ranks_.first()) return;
   metrics_->write({{"step", report.step},
                    {"loss", report.loss},
                    {"gradient_norm", report.gradient_norm},
@@ -141,16 +159,7 @@ void RefineTrainer::log() {
   if (callbacks_.report) callbacks_.report(report);
 }
 
-void RefineTrainer::save() {
-  NamedTensors tensors = gradients_and_parameters(refiner()->parameters());
-  tensors.emplace_back("the averaged weights", learner_.average());
-  tensors.emplace_back("Adam's moments", learner_.adam().moments().second);
-  if (const std::string name = first_not_finite(tensors); !name.empty())
-    throw NotFinite({.doing = "saving a checkpoint of",
-                     .object = folder_.path.string(),
-                     .found = fmt::format("NaN or infinity in {}", name),
-                     .expected = "finite numbers",
-                     .cause = "the last good checkpoint is unchanged"});
+void RefineTrainer::write_state() {
   metrics_->sync();
   const Adam& adam = learner_.adam();
   TensorFile file;
@@ -169,8 +178,22 @@ void RefineTrainer::save() {
   AtomicFile output(folder_.refiner_state(), "saving a checkpoint");
   write_safetensors(output, file, "saving a checkpoint");
   output.commit_keeping(folder_.refiner_previous_state());
+}
+
+void RefineTrainer::save() {
+  ranks_.barrier();  // no rank was lost in what is saved
+  NamedTensors tensors = gradients_and_parameters(refiner()->parameters());
+  tensors.emplace_back("the averaged weights", learner_.average());
+  tensors.emplace_back("Adam's moments", learner_.adam().moments().second);
+  if (const std::string name = first_not_finite(tensors); !name.empty())
+    throw NotFinite({.doing = "saving a checkpoint of",
+                     .object = folder_.path.string(),
+                     .found = fmt::format("NaN or infinity in {}", name),
+                     .expected = "finite numbers",
+                     .cause = "the last good checkpoint is unchanged"});
+  if (ranks_.first()) write_state();
   learner_.swap_average();
-  write_refiner(folder_.refiner(), *refiner());
+  if (ranks_.first()) write_refiner(folder_.refiner(), *refiner());
   if (callbacks_.saved && step_ > 0) callbacks_.saved(refiner());
   learner_.swap_average();
   saved_step_ = step_;
@@ -179,6 +202,11 @@ void RefineTrainer::save() {
 bool RefineTrainer::run() {
   try {
     return run_steps();
+  } catch (const RankLost& lost) {
+    throw RankLost(
+        fmt::format("{} (the last good checkpoint, at step {}, is unchanged; continue "
+                    "with: facet refine {} --resume)",
+                    lost.what(), saved_step_, folder_.path.string()));
   } catch (const c10::Error& error) {
     // Nothing can be saved from a failed GPU.
     if (!is_gpu_error(error.what_without_backtrace())) throw;
@@ -191,7 +219,7 @@ bool RefineTrainer::run() {
 bool RefineTrainer::run_steps() {
   if (step_ == config_.steps) save();  // a kill between state and refiner left an older refiner
   while (step_ < config_.steps) {
-    if (callbacks_.stop && callbacks_.stop()) {
+    if (any_rank_stops(ranks_, device_, step_, callbacks_.stop)) {
       save();
       return false;
     }

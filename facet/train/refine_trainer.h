@@ -1,5 +1,6 @@
 // The training of a run's refiner: metrics, checkpoints and errors around the steps of
-// train/refine_learner.h. It never prints: it reports through callbacks.
+// train/refine_learner.h. It never prints: it reports through callbacks. With several ranks, the
+// first one writes the files.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@ namespace facet {
 
 struct RefineCallbacks {
   std::function<void(const RefineReport&)> report;  ///< every log_every steps
-  /// After every checkpoint, with the refiner that is in the file.
+  /// After every checkpoint, with the refiner that is in the file, at every rank: those who waited
+  /// for the first could take it for lost.
   std::function<void(const std::shared_ptr<Refiner>&)> saved;
   std::function<void(const std::string&)> notice;  ///< a sentence for the user
   std::function<bool()> stop;  ///< asked before every step; true saves and ends the training early
@@ -38,12 +40,15 @@ class RefineTrainer {
   int64_t completed_steps() const { return step_; }
 
  private:
+  /// Continues a refiner; the number of metrics lines that its state has.
+  int64_t continue_refiner();
   /// The number of metrics lines that the state has.
   int64_t restore();
   int64_t restore_from(const std::filesystem::path& path);
   bool run_steps();
   void require_finite() const;
   void log();
+  void write_state();
   void save();
 
   RefineConfig config_;
@@ -51,6 +56,7 @@ class RefineTrainer {
   RefineCallbacks callbacks_;
   torch::Device device_;
   RefineLearner learner_;
+  Ranks& ranks_;
   std::string data_;  ///< the fingerprint of the pack
   int64_t step_ = 0;  ///< completed steps
   int64_t logged_step_ = 0;

@@ -12,6 +12,8 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "facet/core/rank_store.h"
+#include "facet/core/ranks.h"
 #include "facet/core/torch.h"
 #include "facet/core/version.h"
 #include "facet/cuda/cuda_graph.h"
@@ -93,11 +95,27 @@ struct StepTimes {
   double pretrain = 0, initialise = 0, joint = 0;  ///< milliseconds
 };
 
+/// The only rank of a group of its own, with a store of its own.
+struct SingleRank {
+  RankStore store;
+  std::shared_ptr<Ranks> ranks;
+
+  explicit SingleRank(torch::Device device)
+      : ranks(std::make_shared<Ranks>(RankPlace{.address = "127.0.0.1",
+                                                .port = store.port(),
+                                                .store_of_starter = true,
+                                                .attempt = "0"},
+                                      std::chrono::minutes(2), device)) {}
+};
+
 StepTimes time_steps(const Config& config, const Pack& pack, torch::Device device,
-                     const Stopwatch& stopwatch) {
+                     const Stopwatch& stopwatch, bool exchange) {
   const ScratchFolder folder("facet-bench");
+  std::optional<SingleRank> single;
+  if (exchange) single.emplace(device);
   const cuda::StreamScope stream(device);
-  Trainer trainer(config, pack, {folder.path()}, device, false, {});
+  Trainer trainer(config, pack, {folder.path()}, device, false, {},
+                  {.ranks = single ? single->ranks : nullptr});
   StepTimes times;
   times.pretrain = stopwatch.milliseconds([&] { trainer.pretrain_step(); });
   trainer.place_components();
@@ -210,7 +228,7 @@ Json measure_steps(const BenchOptions& options) {
   const Config config = bench_config(options);
   const Pack pack = random_pack(options);
   const Stopwatch stopwatch(device, steps);
-  const StepTimes times = time_steps(config, pack, device, stopwatch);
+  const StepTimes times = time_steps(config, pack, device, stopwatch, options.exchange);
   const double peak = peak_megabytes(device);  // before measure_ceilings allocates memory
   const double prior = time_prior(config, device, stopwatch);
   const std::string precision = device.is_cpu() ? "fp32" : options.precision;
@@ -227,7 +245,8 @@ Json measure_steps(const BenchOptions& options) {
       {"device", device.str()},           {"network", options.network},
       {"precision", precision},           {"batch", options.batch},
       {"components", options.components}, {"dimensions", config.model.factors.front().dimensions},
-      {"images", pack.count()},           {"steps", steps}};
+      {"images", pack.count()},           {"steps", steps},
+      {"exchange", options.exchange}};
   record["step_ms"] = {
       {"pretrain", times.pretrain}, {"initialise", times.initialise}, {"joint", times.joint}};
   record["prior"] = {{"ms", prior}, {"share_of_joint", prior / times.joint}};

@@ -10,7 +10,7 @@ class Ranks;
 struct StepOptions {
   bool capture = true;         ///< on a GPU: capture steps as CUDA graphs and replay them
   bool stream_images = false;  ///< keep pixels in host memory even if they fit on the GPU
-  /// Those that compute them together; null: this one alone, as for refiners.
+  /// Those that compute them together; null: this one alone.
   std::shared_ptr<Ranks> ranks = {};
 };
 

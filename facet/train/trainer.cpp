@@ -202,7 +202,10 @@ void Trainer::step(Phase phase) {
   learner_.step(phase, progress_.step);
   ++progress_.step;
   // The check waits for the GPU, so there it is only made when a metrics line is due.
-  if (device_.is_cpu() || progress_.step % options_.log_every == 0) require_finite();
+  if (device_.is_cpu()) return require_finite();
+  if (progress_.step % options_.log_every != 0) return;
+  ranks_.barrier();  // a GPU may wait for a lost rank: only here that has a time-out
+  require_finite();
 }
 
 void Trainer::log(const StepReport& report) {
@@ -244,6 +247,7 @@ void Trainer::evaluate_valid(const StepReport& report) {
 }
 
 void Trainer::save() {
+  ranks_.barrier();  // no rank was lost in what is saved
   // A state with a NaN must not replace a good one.
   const Vae& model = learner_.model();
   NamedTensors tensors = gradients_and_parameters(model.parameters());
@@ -282,8 +286,7 @@ void Trainer::draw_progress() {
 }
 
 bool Trainer::stopped() {
-  // All ranks stop at the same step.
-  if (!ranks_.any(callbacks_.stop && callbacks_.stop())) return false;
+  if (!any_rank_stops(ranks_, device_, progress_.step, callbacks_.stop)) return false;
   save();
   return true;
 }
@@ -332,6 +335,7 @@ bool Trainer::run_phase() {
     step(phase);
     const bool evaluation_due = valid_ && phase == Phase::joint && due(options_.evaluate_every);
     if (due(options_.log_every) || evaluation_due) {
+      ranks_.barrier();
       const StepReport report = take_report(options_, progress_, learner_.model(), image_count());
       log(report);
       if (evaluation_due) evaluate_valid(report);
@@ -352,6 +356,7 @@ bool Trainer::run() {
     save();
     swap_average();
     learner_.finish_prior();
+    ranks_.barrier();
     if (ranks_.first()) {
       write_model(folder_.model(), learner_.model());
       if (options_.joint.steps > 0)

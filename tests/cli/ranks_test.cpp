@@ -1,14 +1,14 @@
 // One model trained by several processes: any number of them gives the same files, and when one is
 // lost all end with one line that names it.
 #include <chrono>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "facet/core/json.h"
 #include "facet/core/rank_store.h"
+#include "facet/cuda/gpu.h"
+#include "tests/cli/rank_process.h"
 #include "tests/cli/run_program.h"
 #include "tests/contains.h"
 
@@ -91,17 +91,7 @@ class RankRuns : public testing::Test {
       const fs::path metrics = *folder_ / out / "metrics.jsonl";
       return fs::exists(metrics) && count_of(read_text(metrics, "test"), "\"joint\"") > 6;
     }));
-    std::ifstream children(
-        fmt::format("/proc/{}/task/{}/children", starter.process(), starter.process()));
-    for (pid_t child = 0; children >> child;) {
-      std::ifstream file(fmt::format("/proc/{}/environ", child));
-      std::stringstream variables;
-      variables << '\0' << file.rdbuf();
-      if (contains(variables.str(), std::string(1, '\0') + fmt::format("RANK={}", rank) + '\0'))
-        return child;
-    }
-    throw std::runtime_error(
-        fmt::format("no rank {}", rank));  // not 0, which is all processes here
+    return rank_process(starter, rank);
   }
   /// One line that names what went wrong.
   static void expect_line(const ProgramResult& result, int status,
@@ -215,7 +205,7 @@ TEST_F(RankRuns, AreRefusedInOneLine) {
   refused({"--set", "train.batch_size=1"}, {"train.batch_size 1", "at least 2, one per rank"});
   refused({"--set", "train.batch_sise=2"}, {"batch_sise"});
   refused({"--set", "data.pack=nowhere"}, {"nowhere"});
-  refused({"--device", "cuda"}, {"--device cpu"});
+  if (!cuda::available()) refused({"--device", "cuda"}, {"no usable GPU", "cpu"});
   expect_line(run({"long.json", "--out", "long", "--processes", "2"}), 2, {"an existing run"});
   EXPECT_EQ(run({"long.json", "--out", "refused", "--restarts", "1"}).status, 2);
 }

@@ -24,13 +24,14 @@ std::optional<RankPlace> place_with(const Variables& variables) {
 TEST(RankPlace, IsThatOfTorchrun) {
   Variables variables = {{"RANK", "2"},
                          {"WORLD_SIZE", "3"},
-                         {"LOCAL_RANK", "0"},
+                         {"LOCAL_RANK", "1"},
                          {"MASTER_ADDR", "node1"},
                          {"MASTER_PORT", "1234"}};
   const auto place = place_with(variables);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rank, 2);
   EXPECT_EQ(place->size, 3);
+  EXPECT_EQ(place->local_rank, 1);
   EXPECT_EQ(place->address, "node1");
   EXPECT_EQ(place->port, 1234);
   variables["RANK"] = "0";
@@ -43,13 +44,14 @@ TEST(RankPlace, IsThatOfASlurmTask) {
   Variables variables = {
       {"SLURM_JOB_ID", "77"},       {"SLURM_STEP_ID", "0"},
       {"SLURM_PROCID", "1"},        {"SLURM_NTASKS", "4"},
-      {"SLURM_LOCALID", "0"},       {"SLURM_JOB_NODELIST", "node[03-05,7],login1"},
+      {"SLURM_LOCALID", "1"},       {"SLURM_JOB_NODELIST", "node[03-05,7],login1"},
       {"SLURM_STEP_NUM_TASKS", "2"}};
   const auto place = place_with(variables);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rank, 1);
   EXPECT_EQ(place->size, 2) << "tasks of the step, not of the job";
   EXPECT_EQ(place->address, "node03");
+  EXPECT_EQ(place->local_rank, 1);
   variables["SLURM_PROCID"] = "0";
   variables["SLURM_STEP_NUM_TASKS"] = "1";
   EXPECT_FALSE(place_with(variables)) << "a step of one task";
@@ -64,8 +66,10 @@ TEST(RankPlace, IsThatOfASlurmTask) {
 TEST(RankPlace, IsThatOfAnOpenMpiProcess) {
   Variables variables = {{"OMPI_COMM_WORLD_RANK", "1"},
                          {"OMPI_COMM_WORLD_SIZE", "2"},
-                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
   ASSERT_TRUE(place_with(variables));
+  EXPECT_EQ(place_with(variables)->local_rank, 1);
   EXPECT_EQ(place_with(variables)->address, "127.0.0.1");
   variables["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
   EXPECT_TRUE(contains(message_of([&] { place_with(variables); }), "MASTER_ADDR"));

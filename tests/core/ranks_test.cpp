@@ -82,9 +82,26 @@ TEST(Ranks, ShareNumbersAndTexts) {
                  EXPECT_TRUE(ranks.any(ranks.rank() == 1));
                  EXPECT_FALSE(ranks.any(false));
                  EXPECT_EQ(ranks.broadcast(ranks.rank() == 2 ? "from two" : "", 2), "from two");
+                 EXPECT_EQ(ranks.broadcast(ranks.rank() == 2 ? "" : "other", 2), "");
                  ranks.agree("the weather", "fine");
                }),
       kNothingThrown);
+}
+
+TEST(Ranks, OneThatHasJoinedExchangesWithItself) {
+  const torch::Tensor rows = torch::randn({3, 10});
+  EXPECT_EQ(
+      as_ranks(1,
+               [&](Ranks& ranks) {
+                 EXPECT_FALSE(ranks.alone());
+                 EXPECT_TRUE(torch::equal(ranks.sum_rows(rows, {3}), rows[0] + rows[1] + rows[2]));
+                 EXPECT_TRUE(torch::equal(ranks.gather(rows, {3}), rows));
+                 EXPECT_TRUE(ranks.any(true));
+                 ranks.barrier();
+               }),
+      std::vector<std::string>(1));
+  Ranks alone;
+  EXPECT_TRUE(torch::equal(alone.sum_rows(rows, {3}), rows[0] + rows[1] + rows[2]));
 }
 
 TEST(Ranks, NameWhoDisagrees) {
