@@ -88,15 +88,21 @@ endif()
 
 # Training over several processes: c10d, with Gloo between CPUs and NCCL between GPUs where LibTorch has them and their own
 # headers are there too, which LibTorch's include. Without Gloo, CPUs exchange through c10d's store.
+# Ranks on GPUs have not run on one yet, so a build with CUDA has them only if asked.
+set(facet_ranks ON)
+if(FACET_CUDA)
+  set(facet_ranks OFF)
+endif()
+option(FACET_RANKS "Let several processes train one model" ${facet_ranks})
 set(FACET_C10D torch/csrc/distributed/c10d)
 find_path(FACET_C10D_FOLDER ${FACET_C10D}/TCPStore.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 find_path(FACET_GLOO_FOLDER gloo/transport/device.h PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 set(FACET_HAS_RANKS OFF)
 set(FACET_RANK_FILES rank_watch rank_join store_exchange gloo_exchange nccl_exchange)
-if(FACET_C10D_FOLDER)
+if(FACET_C10D_FOLDER AND FACET_RANKS)
   set(FACET_HAS_RANKS ON)
 else()
-  message(STATUS "c10d not found in LibTorch: a model is trained by one process")
+  message(STATUS "c10d not found in LibTorch, or FACET_RANKS is off: a model is trained by one process")
   list(APPEND FACET_ABSENT facet/core/ranks)
 endif()
 if(FACET_HAS_RANKS AND NOT (FACET_GLOO_FOLDER AND EXISTS ${FACET_C10D_FOLDER}/${FACET_C10D}/ProcessGroupGloo.hpp))
