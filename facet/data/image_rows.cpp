@@ -14,9 +14,9 @@ namespace {
 
 /// Images of fewer bytes may stay in memory.
 constexpr size_t many_bytes = size_t{1} << 30;
-/// A random image of a mapped file brings its neighbours into memory, 128 KiB or more: so often
-/// their pages are given back.
-constexpr int64_t gathered_before_release = 2048;
+/// A random image of a mapped file brings its neighbours into memory, with large pages 2 MiB of
+/// them: so often they are given back.
+constexpr int64_t gathered_before_release = 128;
 
 }  // namespace
 
@@ -72,9 +72,20 @@ torch::Tensor ImageRows::gather(const torch::Tensor& chosen) const {
 void ImageRows::gather_into(torch::Tensor& result, const torch::Tensor& chosen) const {
   torch::Tensor sources = chosen.to(torch::kCPU).contiguous();
   if (chosen_.defined()) sources = chosen_.index_select(0, sources);
+  const int64_t at_once =
+      gathered_ ? gathered_before_release : std::max<int64_t>(1, sources.numel());
+  for (int64_t begin = 0; begin < sources.numel(); begin += at_once) {
+    const int64_t images = std::min(at_once, sources.numel() - begin);
+    torch::Tensor part = result.narrow(0, begin, images);
+    gather_sources(part, sources.narrow(0, begin, images));
+    release_gathered(images);
+  }
+}
+
+void ImageRows::gather_sources(torch::Tensor& result, const torch::Tensor& sources) const {
   if (shards_.size() == 1) {
     torch::index_select_out(result, shards_.front(), 0, sources);
-    return release_gathered(sources.numel());
+    return;
   }
   const int64_t* source = sources.data_ptr<int64_t>();
   auto* const first = result.data_ptr<uint8_t>();
@@ -87,7 +98,6 @@ void ImageRows::gather_into(torch::Tensor& result, const torch::Tensor& chosen) 
                   bytes);
     }
   });
-  release_gathered(sources.numel());
 }
 
 void ImageRows::release_gathered(int64_t images) const {

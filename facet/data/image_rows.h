@@ -64,6 +64,7 @@ class ImageRows {
   };
   Place place_of(int64_t source) const;
   int64_t source(int64_t index) const;
+  void gather_sources(torch::Tensor& result, const torch::Tensor& sources) const;
   void release_gathered(int64_t images) const;
   bool plain() const { return shards_.size() == 1 && !chosen_.defined(); }
 
