@@ -1,5 +1,6 @@
 // Steps of ranks, which are threads here, against those of one process: the same to the bit. On a
-// GPU one rank exchanges through NCCL inside captured steps, and two share the GPU through the host.
+// GPU one rank exchanges through NCCL inside captured steps, and two share the GPU through the
+// host.
 #include <thread>
 
 #include <gtest/gtest.h>
