@@ -114,12 +114,11 @@ WebRuntime read_web_runtime(const fs::path& folder, const std::vector<fs::path>&
   const std::vector<fs::path> candidates = folder.empty() ? places : std::vector{folder};
   const auto found = std::find_if(candidates.begin(), candidates.end(), complete);
   if (found == candidates.end())
-    throw Error(
-        {.doing = "exporting a page",
-         .object = folder.empty() ? "" : folder.string(),
-         .found = "no ONNX Runtime Web",
-         .expected = fmt::format("a folder with {} in it", kBinary),
-         .cause = "'scripts/fetch-npm web' fetches it, --runtime names its folder"});
+    throw Error({.doing = "exporting a page",
+                 .object = folder.empty() ? "" : folder.string(),
+                 .found = "no ONNX Runtime Web",
+                 .expected = fmt::format("a folder with {} in it", kBinary),
+                 .cause = "'scripts/fetch-npm web' fetches it, --runtime names its folder"});
   const auto read = [&](const char* name) {
     return read_text(*found / name, "reading ONNX Runtime Web");
   };

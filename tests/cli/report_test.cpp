@@ -73,9 +73,9 @@ class ReportCommand : public testing::Test {
 
 TEST_F(ReportCommand, IsOneFileWithEverythingInIt) {
   const std::string page = report({"run"}, "run/report.html");
-  for (const char* part : {"<h1>run</h1>", "45 steps", "Named right",
-                           "<title>ELBO</title>", "<title>Living components</title>",
-                           "Components of each factor", "How factors depend on each other",
+  for (const char* part : {"<h1>run</h1>", "45 steps", "Named right", "<title>ELBO</title>",
+                           "<title>Living components</title>", "Components of each factor",
+                           "How factors depend on each other",
                            "facet train run/config.json --out NEW-RUN", "facet 0."})
     EXPECT_TRUE(contains(page, part)) << part;
   EXPECT_FALSE(contains(page, "Evaluation classifier"));
