@@ -160,19 +160,20 @@ export class DataView {
     });
   }
 
-  /** Places the cells of the rows in view; a cell is moved, not made anew. */
+  /** Places the cells of the rows in view; those of a row that leaves are moved to the row that comes. */
   #layout() {
-    const columns = Math.max(1, Math.floor(this.scroller.clientWidth / CELL));
-    const space = byId("data-space");
-    space.style.height = `${Math.ceil(this.total / columns) * CELL}px`;
-    const first = Math.max(0, Math.floor(this.scroller.scrollTop / CELL) - 1) * columns;
-    const last = Math.min(this.total, first + (Math.ceil(this.scroller.clientHeight / CELL) + 3) * columns);
-    const key = `${first} ${last} ${columns} ${this.key}`;
+    const { clientWidth, clientHeight, scrollTop } = this.scroller;
+    const columns = Math.max(1, Math.floor(clientWidth / CELL));
+    const first = Math.max(0, Math.floor(scrollTop / CELL) - 1) * columns;
+    const most = (Math.ceil(clientHeight / CELL) + 3) * columns;
+    const last = Math.min(this.total, first + most);
+    const key = `${first} ${last} ${columns} ${this.total} ${this.key}`;
     if (key === this.drawn) return;
     this.drawn = key;
+    byId("data-space").style.height = `${Math.ceil(this.total / columns) * CELL}px`;
     this.cells ??= [];
-    for (let place = first; place < last; ++place) this.#cell(place - first, place, columns);
-    for (const cell of this.cells.slice(last - first)) show(cell.node, false);
+    for (let place = first; place < last; ++place) this.#cell(place % most, place, columns);
+    this.cells.forEach((cell, slot) => show(cell.node, slot < most && cell.place >= first && cell.place < last));
   }
 
   #cell(slot, place, columns) {
@@ -182,9 +183,8 @@ export class DataView {
       const canvas = element("canvas", { class: "data-image" });
       cell = { canvas, node: element("button", { class: "data-cell", type: "button", onclick: () => this.#open(cell) }, canvas) };
       this.cells[slot] = cell;
-      byId("data-space").append(cell.node);
+      byId("data-space").insertBefore(cell.node, this.cells.slice(slot + 1).find((next) => next)?.node ?? null);
     }
-    show(cell.node, true);
     cell.node.style.transform = `translate(${(place % columns) * CELL}px, ${Math.floor(place / columns) * CELL}px)`;
     const loaded = this.sheets.get(sheet);
     if (loaded === undefined) this.#request(sheet);
@@ -202,7 +202,7 @@ export class DataView {
 
   #key(event) {
     const columns = Math.max(1, Math.floor(this.scroller.clientWidth / CELL));
-    const focused = this.cells?.find((cell) => cell.node === document.activeElement);
+    const focused = this.cells?.find((cell) => cell?.node === document.activeElement);
     const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
     if (!focused || !move) return;
     event.preventDefault();
@@ -212,7 +212,7 @@ export class DataView {
     const under = (row + 1) * CELL - this.scroller.clientHeight;
     if (under > this.scroller.scrollTop) this.scroller.scrollTop = under;
     this.#layout();
-    this.cells.find((cell) => cell.place === place && !cell.node.hidden)?.node.focus();
+    this.cells.find((cell) => cell?.place === place && !cell.node.hidden)?.node.focus();
   }
 
   // One image
