@@ -10,8 +10,8 @@ namespace {
 
 [[noreturn]] void refuse_ranks() {
   Attempt{"training with", "several ranks"}.fail(
-      "a facet whose LibTorch has no c10d", "one process",
-      "a LibTorch that was built with USE_DISTRIBUTED has it");
+      "a facet without ranks", "one process",
+      "a build with FACET_RANKS=ON has them, if its LibTorch has c10d");
 }
 
 }  // namespace
