@@ -52,21 +52,7 @@ test:  ## Build everything and run the tests
 	@for target in node web axe; do scripts/fetch-npm $$target || true; done
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --preset $(PRESET) -j $(JOBS)
-	@for program in node chromium; do command -v $$program >/dev/null || \
-	  echo "*** NOTICE: no $$program: the tests of the explorer's page were skipped"; done
-	@[ -e $(BUILD)/python/facet/__init__.py ] || echo "*** NOTICE: no pybind11: the tests of the Python module were skipped"
-	@/usr/bin/python3 -c 'import sklearn' 2>/dev/null || \
-	  echo "*** NOTICE: no scikit-learn: the comparison of facet fit with it and the bound computed anew in NumPy were skipped"
-	@/usr/bin/python3 -c 'import numpy' 2>/dev/null || echo "*** NOTICE: no NumPy: nothing else has read our .npy and .npz"
-	@for target in node web; do [ -e build/onnxruntime-$$target ] || \
-	  echo "*** NOTICE: no build/onnxruntime-$$target: tests of exported models were skipped"; done
-	@[ -e build/axe-core ] || echo "*** NOTICE: no build/axe-core: whether everyone can use the pages was not tested"
-	@ip netns list >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] || \
-	  echo "*** NOTICE: no root or no iproute2: training over several hosts, as network namespaces, was not tested"
-	@pkg-config --exists vips || echo "*** NOTICE: no libvips: nothing that reads pictures was tested"
-	@pkg-config --exists freetype2 && [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || \
-	  echo "*** NOTICE: no FreeType or no DejaVu Sans: text in pictures beyond ASCII was not tested"
-	@[ -e /dev/nvidiactl ] || echo "*** NOTICE: no NVIDIA GPU: the tests of kernels and captured CUDA graphs were skipped"
+	@scripts/missing $(BUILD)
 
 # What takes longer than a test may: all under sanitizers, and damaged input for as long as one likes.
 SECONDS ?= 600
