@@ -87,6 +87,18 @@ void remove_left_overs(const fs::path& folder, LeftOvers which) {
     if (is_left_over(*entry, which)) unlink(entry->path().c_str());
 }
 
+std::vector<fs::path> left_overs_of(const fs::path& path) {
+  const std::string begins = path.filename().string() + ".";
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().filename().string().starts_with(begins) &&
+        is_left_over(*entry, LeftOvers::of_the_dead))
+      found.push_back(entry->path());
+  return found;
+}
+
 AtomicFile::AtomicFile(fs::path path, std::string doing)
     : path_(std::move(path)), doing_(std::move(doing)) {
   temporary_ = temporary_path(path_);

@@ -73,6 +73,9 @@ enum class LeftOvers {
 /// Removes the temporary files of AtomicFiles that killed processes have left in a folder.
 void remove_left_overs(const std::filesystem::path& folder, LeftOvers which);
 
+/// The temporary files of AtomicFiles for `path` that killed processes of this machine have left.
+std::vector<std::filesystem::path> left_overs_of(const std::filesystem::path& path);
+
 /// A new folder among the system's temporary ones, which is removed with all in it.
 class ScratchFolder {
  public:

@@ -1,11 +1,15 @@
 // A folder that an export fills. It is new or empty unless the user says otherwise, and what an
-// export that fails has made is removed again.
+// export that fails has made is removed again: at once, or, if the process was killed, by the next
+// export to that folder. For this a temporary file in it lists what is being made.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "facet/core/file.h"
 
 namespace facet {
 
@@ -23,7 +27,10 @@ class ExportFolder {
   void write(const std::string& name, std::string_view bytes);
   /// The path of a file that the caller is about to write.
   std::filesystem::path place(const std::string& name);
-  void commit() { committed_ = true; }
+  void commit();
+
+  /// Removes what an export to `folder` has made whose process was killed.
+  static void remove_unfinished(const std::filesystem::path& folder);
 
  private:
   void make(const std::filesystem::path& folder);
@@ -31,6 +38,7 @@ class ExportFolder {
   std::filesystem::path path_;
   std::string doing_;
   std::vector<std::filesystem::path> made_;  ///< files and folders that were not there before
+  std::optional<AtomicFile> unfinished_;     ///< lists the files of a folder that had none
   bool committed_ = false;
 };
 

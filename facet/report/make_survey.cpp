@@ -208,6 +208,7 @@ void require_new_folder(const std::filesystem::path& folder, const std::string& 
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) return;
   const Attempt making{kMakingSurvey, folder.string()};
+  ExportFolder::remove_unfinished(folder);
   if (!std::filesystem::is_directory(folder)) making.fail("a file", "a new folder");
   if (std::filesystem::is_empty(folder, error)) return;
   const SurveyFolder survey{folder};

@@ -1,5 +1,7 @@
 // Runs the real program as a user would: its arguments in, its exit status and what it printed out.
-// A running program can be sent signals, and its disk can be made full.
+// A running program can be sent signals, and its disk can be made full. A program needs half a
+// second to load LibTorch, which is most of what a small command takes; so what is run to its end
+// may be a fork of the test, in which LibTorch is loaded already.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +35,14 @@ struct ProgramOptions {
   std::filesystem::path folder;         ///< to run in; empty: the test's own
 };
 
+/// The program as a function, where a test program has it.
+inline int (*facet_as_function)(int, char**) = nullptr;
+
 /// A program that has been started. Its output goes to files, so that it never waits for a reader.
 class RunningProgram {
  public:
-  explicit RunningProgram(std::vector<std::string> command, const ProgramOptions& options = {})
+  explicit RunningProgram(std::vector<std::string> command, const ProgramOptions& options = {},
+                          int (*function)(int, char**) = nullptr)
       : out_(std::tmpfile()), err_(std::tmpfile()) {
     if (out_ == nullptr || err_ == nullptr) throw std::runtime_error("no temporary file");
     std::vector<char*> arguments;
@@ -44,6 +50,7 @@ class RunningProgram {
     arguments.push_back(nullptr);
     // One thread each: with more, tiny models spend their time waiting for busy processors.
     setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);
+    std::fflush(nullptr);  // else a fork prints again what the test has printed
     process_ = fork();
     if (process_ < 0) throw std::runtime_error("cannot fork");
     if (process_ > 0) return;
@@ -55,6 +62,11 @@ class RunningProgram {
     }
     dup2(fileno(out_), STDOUT_FILENO);
     dup2(fileno(err_), STDERR_FILENO);
+    if (function != nullptr) {
+      const int status = function(static_cast<int>(command.size()), arguments.data());
+      std::fflush(nullptr);
+      _exit(status);
+    }
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
@@ -109,9 +121,15 @@ inline std::vector<std::string> facet_command(const std::vector<std::string>& ar
   return command;
 }
 
+/// Runs it to its end: as a function in a fork of the test where that can be, else as a program.
 inline ProgramResult run_facet(const std::vector<std::string>& arguments,
                                const ProgramOptions& options = {}) {
-  return RunningProgram(facet_command(arguments), options).wait();
+  const bool starts_itself = std::any_of(arguments.begin(), arguments.end(), [](const auto& word) {
+    return word == "--processes" || word == "--serve";
+  });
+  return RunningProgram(facet_command(arguments), options,
+                        starts_itself ? nullptr : facet_as_function)
+      .wait();
 }
 
 /// Looks every two milliseconds; false where the condition is not met within a minute.

@@ -1,6 +1,10 @@
 // The folder of an export, and the bytes of protobuf messages.
 #include "facet/export/export_folder.h"
 
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "facet/core/file.h"
@@ -52,6 +56,45 @@ TEST(ExportFolder, AFailedExportLeavesNothingBehind) {
   { ExportFolder(place.path(), "exporting to", true).write("new.txt", "3"); }
   EXPECT_FALSE(fs::exists(place / "new.txt"));
   EXPECT_TRUE(fs::exists(place / "kept.txt"));
+}
+
+TEST(ExportFolder, WhatAKilledExportHasMadeIsRemovedByTheNext) {
+  const TemporaryFolder place;
+  write_text(place / "kept.txt", "old", "test");
+  const pid_t killed = fork();
+  if (killed == 0) {
+    ExportFolder folder(place / "export", "exporting to", false);
+    folder.write("one.txt", "1");
+    folder.write("deep/two.txt", "2");
+    folder.place("../kept.txt");  // what no export of ours lists
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  ASSERT_TRUE(fs::exists(place / "export" / "deep" / "two.txt"));
+  {
+    ExportFolder folder(place / "export", "exporting to", false);
+    EXPECT_FALSE(fs::exists(place / "export" / "deep"));
+    folder.write("three.txt", "3");
+    folder.commit();
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(place / "export"), {}), 1);
+  EXPECT_TRUE(fs::exists(place / "kept.txt"));
+}
+
+TEST(ExportFolder, AFileOfSomebodyElseKeepsAnUnfinishedFolder) {
+  const TemporaryFolder place;
+  const pid_t killed = fork();
+  if (killed == 0) {
+    ExportFolder folder(place / "export", "exporting to", false);
+    folder.write("one.txt", "1");
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  write_text(place / "export" / "mine.txt", "mine", "test");
+  EXPECT_NE(
+      message_of([&] { ExportFolder(place / "export", "exporting to", false); }).find("has files"),
+      std::string::npos);
+  EXPECT_TRUE(fs::exists(place / "export" / "mine.txt"));
 }
 
 }  // namespace

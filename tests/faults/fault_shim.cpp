@@ -145,6 +145,11 @@ int fsync(int file) {
   return static_cast<int>(syscall(SYS_fsync, file));
 }
 
+int fdatasync(int file) {
+  if (const Fate fate = fate_of("fsync", file); fate != Fate::pass) return answer(fate);
+  return static_cast<int>(syscall(SYS_fdatasync, file));
+}
+
 int rename(const char* from, const char* to) noexcept {
   if (const Fate fate = fate_of_path("rename", to); fate != Fate::pass) return answer(fate);
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));

@@ -12,6 +12,7 @@ are those of a run that nobody disturbed; nothing else is left.
 """
 import argparse
 import errno
+import http.client
 import json
 import os
 import pathlib
@@ -33,6 +34,7 @@ parser.add_argument("--random", type=int, default=0, help="kills at random times
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--commands", default="", help="only these, with commas between")
 arguments = parser.parse_args()
+arguments.facet, arguments.shim = os.path.abspath(arguments.facet), os.path.abspath(arguments.shim)
 random.seed(arguments.seed)
 
 ERRORS = {"open": [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT], "write": [errno.ENOSPC, errno.EDQUOT, errno.EIO],
@@ -69,6 +71,7 @@ def again_sweep(folder):
 
 
 TRAIN = ["train", "--out", "new"]
+SURVEY = ["survey", str(pathlib.Path(__file__).resolve().parents[2] / "models/portraits"), "--samples", "1", "--controls", "0", "--out"]
 SWEEP = ["sweep", "config.json", "--out", "new", "--vary", "seed=1,2"]
 REFINE = ["refine", "run", "--steps", "4", "--batch-size", "8"]
 for setting in ("log_every=2", "checkpoint_every=2", "network.preset=custom", "network.width=16", "network.multipliers=[1,1]", "network.blocks=1"):
@@ -81,15 +84,21 @@ COMMANDS = [
     Command("sweep", SWEEP, again_sweep, lambda name: name.startswith("new"),
             failures=False),  # a sweep notes the failure of a run and goes on
     Command("index", ["index", "run", "pack.safetensors", "--out", "new"], None, lambda name: name.startswith("new")),
+    Command("survey", SURVEY + ["new"], None, lambda name: name.startswith("new")),
 ]
 
 
-def run(folder, words, **shim):
+def environment_of(folder, shim):
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     if shim:
         environment |= {"LD_PRELOAD": arguments.shim, "FAULT_FOLDER": str(folder)}
         environment |= {"FAULT_" + key.upper(): str(value) for key, value in shim.items()}
-    return subprocess.run([arguments.facet] + words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return environment
+
+
+def run(folder, words, **shim):
+    return subprocess.run([arguments.facet] + words, cwd=folder, env=environment_of(folder, shim), capture_output=True, text=True,
+                          timeout=120)
 
 
 def fresh_copy(prepared):
@@ -168,6 +177,102 @@ def try_kill(command, prepared, straight, number=None, seconds=None):
     return True
 
 
+class SurveyServer:
+    """The server of a survey, of whose calls one may fail or kill it."""
+
+    def __init__(self, folder, **shim):
+        self.process = subprocess.Popen([arguments.facet, "survey", "survey", "--serve", "--port", "0"], cwd=folder,
+                                        env=environment_of(folder, shim), stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().split("127.0.0.1:")[1].split()[0].rstrip("/"))
+
+    def send(self, answer):
+        """The status of the reply; None where there is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("POST", "/api/v1/answer", json.dumps(answer), {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            return reply.status, reply.read().decode()
+        except (OSError, http.client.HTTPException):
+            return None, ""
+        finally:
+            connection.close()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
+
+
+def answers_to(folder):
+    item = json.loads((folder / "survey/survey.json").read_text())["items"][0]
+    return [{"rater": f"R{number % 3}", "item": item, "question": "glasses", "answer": "with", "milliseconds": number}
+            for number in range(6)]
+
+
+def kept_answers(folder):
+    """Rater and milliseconds, which together name an answer, on every whole line of the file."""
+    path = folder / "survey/answers.csv"
+    lines = path.read_bytes().decode().split("\n")[1:-1] if path.exists() else []
+    cells = [line.split(",") for line in lines]
+    return [(row[0], int(row[5])) for row in cells if len(row) == 6 and row[5].isdigit()]
+
+
+def try_answers(prepared, number, error=None):
+    """Raters answer while one call fails, or the server is killed there. What was acknowledged is kept; the others are sent
+    again to a server of its own, as the page does, and then all are there and can be scored."""
+    what = f"answers: call {number} " + (f"fails with {errno.errorcode[error]}:" if error else "kills:")
+    folder = fresh_copy(prepared)
+    server = SurveyServer(folder, at=number, **({"error": error} if error else {}))
+    answers, acknowledged, refused = answers_to(folder), [], []
+    for answer in answers:
+        status, text = server.send(answer)
+        (acknowledged if status == 200 else refused).append(answer)
+        expect(status in (200, 507) if error else status in (200, None), what, "status", status, text)
+        expect(status != 507 or os.strerror(error) in text, what, "says", text)
+    server.stop()
+    counted["failed calls" if error else "kills at calls"] += 1
+    if error:
+        counted["answered with status 2" if refused else "without effect"] += 1  # here 507, in the reply
+        expect(len(refused) <= 1, what, "refused", len(refused))
+    names = [(answer["rater"], answer["milliseconds"]) for answer in acknowledged]
+    expect(set(names) <= set(kept_answers(folder)), what, "lost", set(names) - set(kept_answers(folder)))
+    server = SurveyServer(folder)
+    for answer in refused:
+        expect(server.send(answer)[0] == 200, what, "refused again")
+    server.stop()
+    expect(set(kept_answers(folder)) == {(answer["rater"], answer["milliseconds"]) for answer in answers}, what, "kept", kept_answers(folder))
+    scored = run(folder, ["survey", "survey", "--score"])
+    expect(scored.returncode == 0, what, "then", scored.stderr)
+    expect(sorted(files(folder)) == sorted(files(prepared) | {"survey/answers.csv": b""}), what, "left", sorted(files(folder)))
+
+
+def answer_calls(prepared, log):
+    """The calls on files while the answers come, as [call, path]."""
+    folder = fresh_copy(prepared)
+    log.unlink(missing_ok=True)
+    server = SurveyServer(folder, log=log)
+    for answer in answers_to(folder):
+        expect(server.send(answer)[0] == 200, "answers: refused without a fault")
+    server.stop()
+    return [line.split(" ", 1) for line in log.read_text().splitlines()]
+
+
+def try_survey(prepared, log):
+    calls = answer_calls(prepared, log)
+    print(f"answers: {len(calls)} calls", flush=True)
+    numbers = range(1, len(calls) + 1)
+    if arguments.chosen or arguments.random:
+        for number in sorted(random.sample(numbers, min(arguments.chosen, len(calls)))):
+            try_answers(prepared, number)
+        return
+    everything = arguments.all or arguments.every
+    for number in numbers if everything else [random.choice(numbers)]:
+        for error in ERRORS[calls[number - 1][0]] if everything else [errno.ENOSPC]:
+            try_answers(prepared, number, error)
+    if not everything:
+        try_answers(prepared, random.choice(numbers))
+
+
 scratch = "/dev/shm" if os.path.isdir("/dev/shm") else None
 started = time.time()
 with tempfile.TemporaryDirectory(dir=scratch) as name:
@@ -175,10 +280,12 @@ with tempfile.TemporaryDirectory(dir=scratch) as name:
     prepared.mkdir()
     (prepared / "config.json").write_text(json.dumps(CONFIG))
     for words in (["import", "portraits", "--count", "40", "--size", "16", "--out", "pack.safetensors"],
-                  ["train", "config.json", "--out", "run"]):
+                  ["train", "config.json", "--out", "run"], SURVEY + ["survey"]):
         result = run(prepared, words)
         if result.returncode != 0:
             sys.exit(result.stderr)
+    if not arguments.commands or "answers" in arguments.commands.split(","):
+        try_survey(prepared, prepared.parent / "log")
     chosen = [command for command in COMMANDS if not arguments.commands or command.name in arguments.commands.split(",")]
     for command in chosen:
         folder, log = fresh_copy(prepared), prepared.parent / "log"
