@@ -61,7 +61,7 @@ void ExportFolder::remove_unfinished(const fs::path& folder) {
       remove_left_overs(folder / within, LeftOvers::of_the_dead);
       if (!within.empty()) fs::remove(folder / within, ignored);
     }
-    fs::remove(list, ignored);
+    remove_left_overs(folder, LeftOvers::of_the_dead);  // the list itself, too
   }
 }
 

@@ -183,7 +183,11 @@ class SurveyServer:
     def __init__(self, folder, **shim):
         self.process = subprocess.Popen([arguments.facet, "survey", "survey", "--serve", "--port", "0"], cwd=folder,
                                         env=environment_of(folder, shim), stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline().split("127.0.0.1:")[1].split()[0].rstrip("/"))
+        for line in self.process.stdout:  # the first may be a notice about lines that were cut
+            if "127.0.0.1:" in line:
+                self.port = int(line.split("127.0.0.1:")[1].split()[0].rstrip("/"))
+                return
+        sys.exit(f"the server of the survey ended with status {self.process.wait()}")
 
     def send(self, answer):
         """The status of the reply; None where there is none."""
