@@ -30,7 +30,8 @@ namespace facet {
 class Learner {
  public:
   /// Throws an Error if the config does not fit the data. `notice` gets a sentence for the user if
-  /// the images do not fit into the GPU's memory, or their encodings into 4 GB.
+  /// the images do not fit into the GPU's memory, or their encodings into 4 GB, or if our kernels
+  /// do not compute on the GPU.
   Learner(const Config& config, const Pack& pack, torch::Device device, const StepOptions& options,
           const std::function<void(const std::string&)>& notice);
 
@@ -63,7 +64,7 @@ class Learner {
   torch::Tensor& sums() { return sums_; }
 
  private:
-  void use_kernels();
+  void use_kernels(const std::function<void(const std::string&)>& notice);
   /// Updates the networks and returns the gradient's norm; the norm and the decoder's update are
   /// complete after side_.join().
   torch::Tensor optimise(DebugTensors& debug);
