@@ -141,6 +141,29 @@ TEST_F(Sweep, AConfigOfWhichNoRunCanBeginLeavesNothingBehind) {
   expect_refusal(arguments, {"glases", "did you mean 'glasses'?"});
 }
 
+TEST(Bench, OneTableHasAllCases) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.json").string();
+  const ProgramResult result = run_facet(
+      {"bench", "--all", "--device", "cpu", "--batch", "2", "--steps", "1", "--json", path});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(read_text(path, "test"));
+  ASSERT_EQ(json["cases"].size(), 5u);
+  EXPECT_EQ(count_of(result.out, "paper28"), 3u) << result.out;
+  EXPECT_EQ(count_of(result.out, "paper64"), 2u) << result.out;
+  double with_labels = 0, without = 0;
+  for (const Json& record : json["cases"]) {
+    EXPECT_GT(record["step_ms"]["joint"].get<double>(), 0);
+    EXPECT_FALSE(record.contains("peak_memory_mb"));
+    if (record["case"]["network"] != "paper64") continue;
+    (record["case"]["labels"].get<bool>() ? with_labels : without) =
+        record["step_ms"]["joint"].get<double>();
+  }
+  EXPECT_GT(with_labels, without) << "terms of labels are computed";
+  const ProgramResult both = run_facet({"bench", "--all", "--network", "paper64"});
+  EXPECT_EQ(both.status, 2) << "one network is not all";
+}
+
 TEST(Bench, MeasuresStepsThePriorAndCeilings) {
   TemporaryFolder folder;
   const std::string path = (folder / "bench.json").string();
