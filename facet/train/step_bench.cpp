@@ -75,10 +75,11 @@ Config bench_config(const BenchOptions& options) {
   config.model.factors = {{"factor", options.components, large ? 320 : 64}};
   config.train.batch_size = options.batch;
   config.train.precision = options.precision;
-  config.train.initialise.images = std::max<int64_t>(2000, options.components);
+  config.train.initialise.images = std::max<int64_t>(large ? 500 : 2000, options.components);
   if (options.labels) {
     config.model.factors = {{"named", kLabelValues, 16, "label", {}},
                             {"factor", options.components, large ? 304 : 48, "", {}}};
+    config.train.initialise.untangle = false;  // minutes in 320 dimensions, before any step
     config.data.label_fraction = 0.1;
     config.train.joint.labelled_batch = options.batch;
     config.train.joint.pseudo_labels.weight = 1;
