@@ -110,9 +110,11 @@ if(FACET_HAS_RANKS AND NOT (FACET_GLOO_FOLDER AND EXISTS ${FACET_C10D_FOLDER}/${
   list(APPEND FACET_ABSENT facet/core/gloo_exchange)
 endif()
 if(FACET_HAS_RANKS AND FACET_CUDA)
-  # Beside LibTorch's headers, in the CUDA toolkit, or in the Python package that LibTorch's own depends on.
-  find_path(FACET_NCCL_FOLDER nccl.h PATHS ${TORCH_INCLUDE_DIRS} ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_PATH /usr/local/cuda
-            ${TORCH_INSTALL_PREFIX}/../nvidia/nccl ${TORCH_INSTALL_PREFIX}/../nvidia/cu13 PATH_SUFFIXES include)
+  # The version that LibTorch was built with: beside its headers, or in the Python package that it depends on; else that of
+  # the system or of the CUDA toolkit, which the program compares with LibTorch's when it starts.
+  find_path(FACET_NCCL_FOLDER nccl.h PATHS ${TORCH_INCLUDE_DIRS} ${TORCH_INSTALL_PREFIX}/../nvidia/nccl
+            ${TORCH_INSTALL_PREFIX}/../nvidia/cu13 PATH_SUFFIXES include NO_DEFAULT_PATH)
+  find_path(FACET_NCCL_FOLDER nccl.h PATHS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 endif()
 if(FACET_HAS_RANKS AND FACET_CUDA AND FACET_NCCL_FOLDER AND EXISTS ${FACET_C10D_FOLDER}/${FACET_C10D}/ProcessGroupNCCL.hpp)
   set_source_files_properties(facet/core/nccl_exchange.cpp PROPERTIES

@@ -1,9 +1,11 @@
 // Checks the convolution kernels against plain float64 sums, on the layers of both of the paper's
 // networks and on odd sizes, and times them. bench_convolution_lab [check|time|tune [LAYER]]: all
-// layers whose name contains LAYER; without arguments, checks and times.
+// layers whose name contains LAYER; without arguments, checks and times. Checks go on with what
+// other GPUs would choose, as far as this one has it.
 #include <string>
 
 #include "bench/convolution_lab/layer.cuh"
+#include "facet/cuda/convolution_launch.cuh"
 
 namespace facet::lab {
 
@@ -118,7 +120,21 @@ void Session::run(const std::vector<NamedLayer>& layers, Operand operand, bool t
     std::printf("     sum of the above: %.1f %.1f %.1f us\n", totals[0], totals[1], totals[2]);
 }
 
+struct NamedTarget {
+  const char* name;
+  cuda::KernelTarget most;
+};
+constexpr NamedTarget other_targets[] = {{"8.0", {true, false, false, 163 << 10}},
+                                         {"8.6 and 8.9", {true, false, false, 99 << 10}},
+                                         {"10.0", {true, true, false, 227 << 10}},
+                                         {"12.0", {true, true, false, 99 << 10}}};
+
 int run_all(const std::string& what, const std::string& only) {
+  const cuda::KernelTarget own = cuda::current_target();
+  std::printf("kernels %s, clusters %s, warpgroups %s, %d KiB of shared memory per block\n",
+              own.kernels ? "run" : "DO NOT RUN", own.clusters ? "yes" : "no",
+              cuda::has_warpgroups() ? "yes" : "no", own.shared_bytes >> 10);
+  if (!own.kernels) return 1;
   const bool tunes = what == "tune", times = tunes || what != "check";
   Session session({!tunes && what != "time", times, tunes, only});
   std::printf(
@@ -128,6 +144,14 @@ int run_all(const std::string& what, const std::string& only) {
     session.run(paper28, operand, true);
     session.run(paper64, operand, true);
   }
+  if (!tunes && what != "time")
+    for (const NamedTarget& target : other_targets) {
+      std::printf("as compute capability %s\n", target.name);
+      const cuda::LimitedTarget limited(target.most);
+      for (const Operand operand : {Operand::tf32, Operand::bf16})
+        for (const auto* layers : {&odd_layers, &paper28, &paper64})
+          session.run(*layers, operand, false);
+    }
   std::printf(session.failed() ? "WRONG\n" : "all right\n");
   return session.failed() ? 1 : 0;
 }

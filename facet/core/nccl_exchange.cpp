@@ -10,8 +10,11 @@
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <fmt/format.h>
+#include <torch/csrc/cuda/nccl.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include "facet/core/error.h"
 #include "facet/core/rank_exchange.h"
 #include "facet/core/torch.h"
 
@@ -30,6 +33,19 @@ Options on_current_stream() {
   return options;
 }
 
+/// c10d's classes, which are made here, contain structures of NCCL's headers. With those of another
+/// version than LibTorch was built with they have another size, and memory would be overwritten.
+void require_same_headers() {
+  const uint64_t of_libtorch = torch::cuda::nccl::version();
+  const uint64_t major = of_libtorch >> 32, minor = of_libtorch >> 16 & 0xffff;
+  if (major != NCCL_MAJOR || minor != NCCL_MINOR)
+    throw Error({.doing = "connecting GPUs with NCCL",
+                 .found = fmt::format("a program built with the headers of NCCL {}.{}", NCCL_MAJOR,
+                                      NCCL_MINOR),
+                 .expected = fmt::format("those of {}.{}, as LibTorch", major, minor),
+                 .cause = "configure again with -DFACET_NCCL_FOLDER=... where that nccl.h is"});
+}
+
 /// Not where the user has set them.
 void quiet_watchdog() {
   for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING",
@@ -42,6 +58,7 @@ class NcclExchange : public GpuExchange {
   NcclExchange(const RankStorePointer& store, const RankPlace& place, torch::Device device,
                std::chrono::milliseconds timeout)
       : device_(device), size_(place.size) {
+    require_same_headers();
     quiet_watchdog();
     const c10::cuda::CUDAGuard guard(device_);
     auto options = NcclGroup::Options::create();

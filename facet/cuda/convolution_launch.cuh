@@ -1,11 +1,12 @@
 // Which kernel, in which tiles and with how many blocks per sum, computes a convolution: a question
-// of sizes alone, so that equal inputs give equal bits.
+// of sizes and of the kind of GPU (kernel_target.h), so that equal inputs give equal bits.
 #pragma once
 
 #include <algorithm>
 
 #include "facet/cuda/convolution_gather.cuh"
 #include "facet/cuda/convolution_weights.cuh"
+#include "facet/cuda/kernel_target.h"
 
 namespace facet::cuda {
 
@@ -34,11 +35,15 @@ void launch(void (*kernel)(Parameters...), dim3 grid, int threads, int shared_by
 
 /// How many blocks share a sum of `steps` stages so that the GPU's 132 multiprocessors have work.
 inline SplitSum choose_split(int wanted_blocks, int tiles, int steps, int tile_elements) {
-  constexpr int fewest_steps = 4, most = 128;
-  int splits = std::min({most, wanted_blocks / tiles, steps / fewest_steps});
+  const bool clusters_exist = current_target().clusters;
+  // Without clusters every part goes through memory, and one block adds them all.
+  const int fewest_steps = 4, most = clusters_exist ? 128 : 32;
+  const int largest_cluster = clusters_exist ? 8 : 1;
+  const int splits = std::min({most, wanted_blocks / tiles, steps / fewest_steps});
   if (splits < 2) return {};
   SplitSum split_sum;
-  while (split_sum.cluster < 8 && split_sum.cluster * 2 <= splits) split_sum.cluster *= 2;
+  while (split_sum.cluster < largest_cluster && split_sum.cluster * 2 <= splits)
+    split_sum.cluster *= 2;
   const auto fits = [&](int clusters) {
     return static_cast<size_t>(tiles) * clusters * tile_elements <= workspace_sums &&
            static_cast<size_t>(tiles) * split_sum.cluster <= workspace_counters;
@@ -49,8 +54,8 @@ inline SplitSum choose_split(int wanted_blocks, int tiles, int steps, int tile_e
   return split_sum;
 }
 
-/// The same for tiles that say how many of their blocks a multiprocessor holds: all blocks run at
-/// once. Clusters of four meet fastest.
+/// The same for tiles that say how many of their blocks a multiprocessor holds, which are those of
+/// warpgroups: all blocks run at once. Clusters of four meet fastest.
 inline SplitSum choose_one_wave(int blocks, int tiles, int steps, int most) {
   const int splits = std::min({most, 132 * blocks / tiles, steps / 4});
   if (splits >= 4) return {splits / 4 * 4, 4};
@@ -81,7 +86,7 @@ void launch_gather(GatherProblem problem, cudaStream_t stream, SplitSum split_su
 }
 
 /// Whether the current GPU has Hopper's warpgroup instructions, with which convolution_wgmma.cu
-/// multiplies the largest bfloat16 tiles.
+/// multiplies the largest bfloat16 tiles, and this build that file.
 bool has_warpgroups();
 template <bool Transposed>
 void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream,
@@ -98,13 +103,36 @@ using LongTile = TileShape<64, 64, 2, 2, 128 / static_cast<int>(sizeof(T)), 4>;
 template <class T>
 using WideTile = TileShape<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 4>;
 
-/// The largest tile; its ring takes half of a multiprocessor's shared memory.
+/// The largest tile; its ring takes half of a multiprocessor's shared memory on H100 and H200.
 template <class T>
 using LargeTile = TileShape<128, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 3>;
+
+/// What takes the place of the last two where a block has 99 KiB (compute capability 8.6, 8.9, 12).
+template <class T>
+using ShortWideTile = TileShape<64, 128, 2, 4, 128 / static_cast<int>(sizeof(T)), 3>;
+template <class T>
+using ShortLargeTile = TileShape<128, 128, 2, 4, 64 / static_cast<int>(sizeof(T)), 4>;
+
+/// What kernels have at most in shared memory besides the ring; scripts/kernel-resources checks it.
+constexpr int bytes_besides_ring = 2048;
+
+/// Whether the current GPU has shared memory for blocks with this ring.
+template <class Product>
+bool fits() {
+  return Product::shared_bytes + bytes_besides_ring <= current_target().shared_bytes;
+}
 using MediumTile = TileShape<64, 64, 2, 2>;
 using SmallTile = TileShape<64, 32, 2, 2>;
 using TinyTile = TileShape<32, 32, 2, 2>;
 using NarrowTile = TileShape<64, 8, 4, 1>;
+
+template <class T, class Shape, class Shorter, bool Transposed>
+void launch_larger_gather(const GatherProblem& problem, cudaStream_t stream) {
+  if (fits<typename Shape::template Product<T, false, Transposed>>())
+    launch_gather<T, Shape, Transposed, Loads::aligned>(problem, stream);
+  else
+    launch_gather<T, Shorter, Transposed, Loads::aligned>(problem, stream);
+}
 
 /// Tiles small enough that the GPU is full, large enough that operands are reused.
 template <class T, bool Transposed>
@@ -126,12 +154,12 @@ void choose_gather(const GatherProblem& problem, cudaStream_t stream) {
   if (n >= 96 && tiles(128, 128) >= 48 && problem.channels % LargeTile<T>::depth == 0) {
     if constexpr (sizeof(T) == 2)
       if (has_warpgroups()) return warpgroup_gather<Transposed>(problem, stream);
-    return launch_gather<T, LargeTile<T>, Transposed, Loads::aligned>(problem, stream);
+    return launch_larger_gather<T, LargeTile<T>, ShortLargeTile<T>, Transposed>(problem, stream);
   }
   if (rows <= 64 && problem.kernel == 1 && static_cast<size_t>(n) * problem.channels >= 1 << 21 &&
       problem.channels % LongTile<T>::depth == 0) {
     if (tiles(64, 128) >= 100)
-      return launch_gather<T, WideTile<T>, Transposed, Loads::aligned>(problem, stream);
+      return launch_larger_gather<T, WideTile<T>, ShortWideTile<T>, Transposed>(problem, stream);
     const int steps = problem.channels / LongTile<T>::depth;
     return launch_gather<T, LongTile<T>, Transposed, Loads::aligned>(
         problem, stream, choose_split(250, tiles(64, 64), steps, 64 * 64));
@@ -171,7 +199,9 @@ void choose_weights(const WeightProblem& problem, cudaStream_t stream) {
   if (problem.rows >= 96 && tiles(128, 128) >= 16) {
     if constexpr (sizeof(T) == 2)
       if (has_warpgroups()) return warpgroup_weights(problem, stream);
-    return launch_weights<T, LargeTile<T>, Loads::aligned>(problem, stream);
+    if (fits<typename LargeTile<T>::template Product<T, true, true>>())
+      return launch_weights<T, LargeTile<T>, Loads::aligned>(problem, stream);
+    return launch_weights<T, ShortLargeTile<T>, Loads::aligned>(problem, stream);
   }
   if (problem.rows > 32) return launch_weights<T, MediumTile, Loads::aligned>(problem, stream);
   return launch_weights<T, TinyTile, Loads::aligned>(problem, stream);

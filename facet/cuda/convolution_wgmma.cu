@@ -4,13 +4,7 @@
 
 namespace facet::cuda {
 
-bool has_warpgroups() {
-  int device = 0, major = 0, minor = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-         major == 9 && minor == 0;
-}
+bool has_warpgroups() { return current_target().warpgroups; }
 
 template <bool Transposed>
 void warpgroup_gather(const GatherProblem& problem, cudaStream_t stream, SplitSum split_sum) {

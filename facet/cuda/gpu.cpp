@@ -8,12 +8,18 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "facet/core/torch.h"
+#include "facet/cuda/kernel_target.h"
 
 namespace facet::cuda {
 
 namespace {
 
 std::atomic<int> without_kernels = 0;
+
+/// A device without a number is the current one.
+GpuTraits traits_of(torch::Device device) {
+  return gpu_traits(device.has_index() ? device.index() : c10::cuda::current_device());
+}
 
 }  // namespace
 
@@ -30,8 +36,12 @@ void synchronize(torch::Device device) {
 }
 
 bool kernels_available(torch::Device device) {
-  return device.is_cuda() && without_kernels == 0 &&
-         at::cuda::getDeviceProperties(device.index())->major >= 9;
+  return device.is_cuda() && without_kernels == 0 && target_of(traits_of(device)).kernels;
+}
+
+std::optional<std::string> fallback_remark(torch::Device device) {
+  if (!device.is_cuda() || kernels_available(device)) return {};
+  return fallback_sentence(gpu_name(device), traits_of(device));
 }
 
 WithoutKernels::WithoutKernels() { ++without_kernels; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "facet/core/tensor.h"
@@ -20,10 +21,13 @@ void make_current(torch::Device device);
 /// Waits for the GPU to finish all its work; the CPU has none waiting.
 void synchronize(torch::Device device);
 
-/// Whether our kernels run on `device`: a GPU of compute capability 9.0 (H100, H200) or later, in a
-/// build with CUDA. Elsewhere LibTorch's own operations compute. The layers ops/, prior/ and nets/
-/// ask this and give everybody else one function for both.
+/// Whether our kernels run on `device`: a GPU of compute capability 8.0 (A100) or later, in a build
+/// with kernels for it. Elsewhere LibTorch's own operations compute. The layers ops/, prior/ and
+/// nets/ ask this and give everybody else one function for both.
 bool kernels_available(torch::Device device);
+
+/// Why they do not run on a GPU, as a sentence for its user; nothing where they do, and on a CPU.
+std::optional<std::string> fallback_remark(torch::Device device);
 
 /// While one lives, kernels_available() is false for all threads, as on an older GPU. Tests use it
 /// to run LibTorch's own operations on a GPU that has kernels.

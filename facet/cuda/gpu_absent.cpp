@@ -17,6 +17,8 @@ void synchronize(torch::Device) {}
 
 bool kernels_available(torch::Device) { return false; }
 
+std::optional<std::string> fallback_remark(torch::Device) { return {}; }
+
 WithoutKernels::WithoutKernels() = default;
 WithoutKernels::~WithoutKernels() = default;
 

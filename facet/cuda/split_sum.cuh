@@ -14,6 +14,21 @@ struct SplitSum {
   int splits = 1, cluster = 1;
 };
 
+/// The blocks of a cluster. Code for GPUs before compute capability 9.0 knows none, and the host
+/// starts none there (KernelTarget::clusters).
+struct Cluster {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  __device__ __forceinline__ static void sync() {}
+  __device__ __forceinline__ static const float* shared_of(const float* own, int) { return own; }
+#else
+  __device__ __forceinline__ static void sync() { cooperative_groups::this_cluster().sync(); }
+  /// Where block number `other` has what this block has at `own`.
+  __device__ __forceinline__ static const float* shared_of(const float* own, int other) {
+    return cooperative_groups::this_cluster().map_shared_rank(const_cast<float*>(own), other);
+  }
+#endif
+};
+
 __device__ __forceinline__ float4 add_quads(const float4& a, const float4& b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
@@ -29,10 +44,9 @@ struct ClusterSums {
     const int at = quad / row_quads * Shape::result_pitch + quad % row_quads * 4;
     float4 sum = make_float4(0, 0, 0, 0);
     if (blocks == 1) return *reinterpret_cast<const float4*>(result + at);
-    const auto cluster = cooperative_groups::this_cluster();
     for (int other = 0; other < blocks; ++other)
-      sum = add_quads(sum, *reinterpret_cast<const float4*>(
-                               cluster.map_shared_rank(const_cast<float*>(result), other) + at));
+      sum =
+          add_quads(sum, *reinterpret_cast<const float4*>(Cluster::shared_of(result, other) + at));
     return sum;
   }
 };
@@ -95,12 +109,11 @@ template <class Shape, class Output>
 __device__ __forceinline__ void store_tile(const float* result, const SplitSum& split_sum,
                                            const Workspace& workspace, int tile, int split,
                                            const Output& output) {
-  const auto cluster = cooperative_groups::this_cluster();
   const int rank = split % split_sum.cluster, clusters = split_sum.splits / split_sum.cluster;
   const int share = Shape::quads / split_sum.cluster;
   const int begin = rank * share, end = begin + share;
   const ClusterSums<Shape> cluster_sums{result, split_sum.cluster};
-  if (split_sum.cluster > 1) cluster.sync();
+  if (split_sum.cluster > 1) Cluster::sync();
   if (clusters == 1) {
     store_quads<Shape>(begin, end, cluster_sums, output);
   } else {
@@ -116,7 +129,7 @@ __device__ __forceinline__ void store_tile(const float* result, const SplitSum& 
       if (threadIdx.x == 0) *counter = 0;
     }
   }
-  if (split_sum.cluster > 1) cluster.sync();  // nobody leaves while others read its memory
+  if (split_sum.cluster > 1) Cluster::sync();  // nobody leaves while others read its memory
 }
 
 }  // namespace facet::cuda

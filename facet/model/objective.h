@@ -34,6 +34,29 @@ BoundTerms bound_terms(Vae& model, const std::vector<FactorParameters>& paramete
                        const torch::Tensor& x, const torch::Tensor& seen,
                        const torch::Tensor& labels, const Key& noise);
 
+/// What a step with labels asks of the networks besides the bound of its batch.
+struct FurtherInput {
+  std::vector<torch::Tensor> images;  ///< for the encoder, [n, C, H, W] each
+  torch::Tensor z;                    ///< for the decoder, [n, Z]; may be undefined
+
+  bool empty() const { return images.empty() && !z.defined(); }
+};
+
+/// The terms of a batch, and what the networks gave besides.
+struct JointTerms {
+  BoundTerms batch;
+  /// log g of all further images (eq:resp), [n, K]; undefined for free factors.
+  std::vector<torch::Tensor> log_g;
+  torch::Tensor output;  ///< the decoder's, of the further z
+};
+
+/// bound_terms() with further input, in one pass of each network and of each named factor's
+/// mixture: on a GPU a step takes as long as its kernels are many. `parameters[i]` must be defined
+/// for named factors where there are further images.
+JointTerms joint_terms(Vae& model, const std::vector<FactorParameters>& parameters,
+                       const torch::Tensor& x, const torch::Tensor& seen,
+                       const torch::Tensor& labels, const Key& noise, const FurtherInput& further);
+
 /// Weights of the terms of the training objective, float64 scalars on the model's device.
 struct ObjectiveWeights {
   torch::Tensor kl_z;    ///< of KL[z] (eq:elbo:b)
@@ -49,8 +72,14 @@ struct ObjectiveWeights {
 torch::Tensor label_loss(const std::vector<FactorTerms>& factors, const torch::Tensor& labels,
                          const std::vector<torch::Tensor>& value_weights);
 
-/// The same from encodings, for images that need no other term; `parameters[i]` must be defined for
-/// named factors, those with value weights.
+/// The same from log g of images that need no other term, [n, K] for named factors. `weights` [n]
+/// says what each image counts, in place of the mean.
+torch::Tensor label_loss(const std::vector<torch::Tensor>& log_g, const torch::Tensor& labels,
+                         const torch::Tensor& weights,
+                         const std::vector<torch::Tensor>& value_weights);
+
+/// The mean over images from their encodings; `parameters[i]` must be defined for named factors,
+/// those with value weights.
 torch::Tensor label_loss(const FactorialMixture& prior, const Encoding& encoding,
                          const std::vector<FactorParameters>& parameters,
                          const torch::Tensor& labels,

@@ -18,20 +18,22 @@ PosteriorOptimizer::PosteriorOptimizer(const FactorPosterior& posterior, AdamOpt
 }
 
 FactorParameters PosteriorOptimizer::from_flat(const torch::Tensor& flat) const {
+  // Split, for then the gradient is put together at once.
   const int64_t block = components_ * dimensions_;
-  const auto matrix = [&](int64_t index) {
-    return flat.narrow(0, index * block, block).view({components_, dimensions_});
+  const auto parts = flat.split_with_sizes({block, 3 * block + components_});
+  const auto positive = torch::exp(parts[1]).split_with_sizes({block, block, block, components_});
+  const auto matrix = [&](const torch::Tensor& row) {
+    return row.view({components_, dimensions_});
   };
-  return {{matrix(0), torch::exp(matrix(1)), torch::exp(matrix(2)), torch::exp(matrix(3))},
-          torch::exp(flat.narrow(0, 4 * block, components_))};
+  return {{matrix(parts[0]), matrix(positive[0]), matrix(positive[1]), matrix(positive[2])},
+          positive[3]};
 }
 
 FactorParameters PosteriorOptimizer::track(const FactorPosterior& posterior) {
   const NormalGamma mean = posterior.mean();
-  flat_ = torch::cat({mean.m.flatten(), torch::log(mean.s).flatten(), torch::log(mean.a).flatten(),
-                      torch::log(mean.b).flatten(), torch::log(posterior.counts)})
-              .detach()
-              .requires_grad_();
+  const torch::Tensor positive =
+      torch::cat({mean.s.flatten(), mean.a.flatten(), mean.b.flatten(), posterior.counts});
+  flat_ = torch::cat({mean.m.flatten(), torch::log(positive)}).detach().requires_grad_();
   tracked_ = true;
   return from_flat(flat_);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/train/metrics.h"
 #include "facet/train/refit.h"
 #include "facet/train/step_cost.h"
@@ -50,14 +51,22 @@ Learner::Learner(const Config& config, const Pack& pack, torch::Device device,
   PriorStrategy& prior = model_->strategy();
   prior.require_fit_steps(config_.model.prior, config_.train.initialise.steps);
   prior.begin(*model_, config_.train.adam, images_.count());
-  use_kernels();
+  use_kernels(notice);
   if (config_.train.average_decay > 0)
     average_.emplace(adam_, prior.has_own_components() ? &model_->prior : nullptr,
                      config_.train.average_decay);
 }
 
-void Learner::use_kernels() {
-  if (config_.train.precision == "fp32") return;
+void Learner::use_kernels(const std::function<void(const std::string&)>& notice) {
+  if (const auto remark = cuda::fallback_remark(model_->device()); remark && notice)
+    notice(*remark);
+  if (config_.train.precision == "fp32") {
+    if (notice && cuda::kernels_available(model_->device()))
+      notice(
+          "train.precision is fp32: LibTorch's convolutions compute; ours, which are several "
+          "times as fast, need tf32 or bf16");
+    return;
+  }
   model_->accelerate(
       config_.train.precision == "bf16"
           ? [this](const torch::Tensor& parameter) { return adam_.bf16_copy_of(parameter); }

@@ -16,6 +16,7 @@
 #include "facet/model/objective.h"
 #include "facet/model/vae.h"
 #include "facet/nets/adam.h"
+#include "facet/prior/sampling.h"
 #include "facet/train/average.h"
 #include "facet/train/config.h"
 #include "facet/train/encoded_images.h"
@@ -30,7 +31,8 @@ namespace facet {
 class Learner {
  public:
   /// Throws an Error if the config does not fit the data. `notice` gets a sentence for the user if
-  /// the images do not fit into the GPU's memory, or their encodings into 4 GB.
+  /// the images do not fit into the GPU's memory, or their encodings into 4 GB, or if our kernels
+  /// do not compute on the GPU.
   Learner(const Config& config, const Pack& pack, torch::Device device, const StepOptions& options,
           const std::function<void(const std::string&)>& notice);
 
@@ -63,7 +65,7 @@ class Learner {
   torch::Tensor& sums() { return sums_; }
 
  private:
-  void use_kernels();
+  void use_kernels(const std::function<void(const std::string&)>& notice);
   /// Updates the networks and returns the gradient's norm; the norm and the decoder's update are
   /// complete after side_.join().
   torch::Tensor optimise(DebugTensors& debug);
@@ -72,16 +74,24 @@ class Learner {
   void joint_step(bool supervised, DebugTensors& debug);
   /// The noise of a part of a batch of the joint phase.
   Key joint_noise(const BatchPart& part) const;
+  Key consistency_key(const BatchPart& part) const;
+  /// `labels` are those of the whole batch, or undefined.
   PartTerms joint_part(const std::vector<FactorParameters>& parameters, bool supervised,
-                       const BatchPart& part, const torch::Tensor& x);
-  torch::Tensor joint_loss(const BoundTerms& terms, const std::vector<FactorParameters>& parameters,
+                       const BatchPart& part, const torch::Tensor& x, const torch::Tensor& labels);
+  /// What a part of a step with labels puts through the networks besides its batch: labelled
+  /// images, strongly augmented views for pseudo-labels, and conditional samples.
+  struct LabelInput {
+    FurtherInput further;
+    BatchPart labelled;  ///< the part of the labelled batch
+    LatentSample sample;
+  };
+  LabelInput label_input(const BatchPart& part) const;
+  torch::Tensor joint_loss(const JointTerms& terms, const LabelInput& input,
+                           const std::vector<FactorParameters>& parameters,
                            const torch::Tensor& labels, bool supervised, const BatchPart& part);
-  torch::Tensor labelled_batch_loss(const std::vector<FactorParameters>& parameters,
-                                    const BatchPart& part);
-  /// The cross-entropy of pseudo-labels in strongly augmented views of the batch.
-  torch::Tensor pseudo_label_loss(const BoundTerms& terms,
-                                  const std::vector<FactorParameters>& parameters,
-                                  const BatchPart& part);
+  /// The cross-entropy of labelled images, and that of pseudo-labels in augmented views.
+  torch::Tensor further_label_loss(const JointTerms& terms, const LabelInput& input,
+                                   const BatchPart& part);
   /// Shows the batch to the pseudo-labels before they are chosen, if it is in several parts.
   void observe_parts(const std::vector<FactorParameters>& parameters,
                      const std::vector<BatchPart>& own, const std::vector<torch::Tensor>& images);

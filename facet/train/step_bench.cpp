@@ -1,6 +1,7 @@
 #include "facet/train/step_bench.h"
 
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <sys/resource.h>
 
@@ -62,7 +63,10 @@ class Stopwatch {
   int64_t at_once_, times_, warm_up_;
 };
 
-/// The paper's two models: one factor over all latent dimensions.
+/// Values of the named factor where there are labels.
+constexpr int64_t kLabelValues = 10;
+
+/// The paper's two models: one factor over all latent dimensions, or one besides a named one.
 Config bench_config(const BenchOptions& options) {
   const bool large = options.network == "paper64";
   Config config;
@@ -71,7 +75,16 @@ Config bench_config(const BenchOptions& options) {
   config.model.factors = {{"factor", options.components, large ? 320 : 64}};
   config.train.batch_size = options.batch;
   config.train.precision = options.precision;
-  config.train.initialise.images = std::max<int64_t>(2000, options.components);
+  config.train.initialise.images = std::max<int64_t>(large ? 500 : 2000, options.components);
+  if (options.labels) {
+    config.model.factors = {{"named", kLabelValues, 16, "label", {}},
+                            {"factor", options.components, large ? 304 : 48, "", {}}};
+    config.train.initialise.untangle = false;  // minutes in 320 dimensions, before any step
+    config.data.label_fraction = 0.1;
+    config.train.joint.labelled_batch = options.batch;
+    config.train.joint.pseudo_labels.weight = 1;
+    config.train.joint.consistency_weight = 1;
+  }
   return config;
 }
 
@@ -87,6 +100,13 @@ Pack random_pack(const BenchOptions& options) {
     part.copy_(uniform(Key(1), part.sizes(), {}).gt(0.87)).mul_(255);
   pack.images = images;
   pack.labels = torch::empty({count, 0}, kInt32);
+  if (options.labels) {
+    Property property{"label", {}};
+    for (int64_t value = 0; value < kLabelValues; ++value)
+      property.values.push_back(fmt::format("{}", value));
+    pack.properties = {property};
+    pack.labels = torch::arange(count, kInt32).remainder(kLabelValues).unsqueeze(1);
+  }
   pack.split = torch::zeros({count}, kUInt8);
   return pack;
 }
@@ -127,7 +147,7 @@ StepTimes time_steps(const Config& config, const Pack& pack, torch::Device devic
 /// The prior's part of a joint step: its terms and their gradient, then the E-step and the
 /// natural-gradient step. On a GPU it is a captured graph, like the joint step.
 double time_prior(const Config& config, torch::Device device, const Stopwatch& stopwatch) {
-  const FactorOptions& factor = config.model.factors.front();
+  const FactorOptions& factor = config.model.factors.back();
   const auto options = torch::TensorOptions().dtype(kFloat64).device(device);
   const cuda::StreamScope stream(device);
   FactorialMixture mixture({factor}, {}, device);
@@ -206,6 +226,13 @@ Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
   return ceilings;
 }
 
+/// "2026-11-15", in UTC.
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  return {text, std::strftime(text, sizeof text, "%F", std::gmtime(&now))};
+}
+
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -233,9 +260,6 @@ Json measure_steps(const BenchOptions& options) {
   const double prior = time_prior(config, device, stopwatch);
   const std::string precision = device.is_cpu() ? "fp32" : options.precision;
   const Ceilings ceilings = measure_ceilings(device, precision);
-  const StepCost cost = joint_step_cost(config.model, pack.shape(), options.batch);
-  const double operations = cost.operations() / (1e-3 * times.joint),
-               bytes = cost.bytes() / (1e-3 * times.joint);
   Json record;
   record["machine"] = {{"processor", processor_name()},
                        {"threads", torch::get_num_threads()},
@@ -244,26 +268,72 @@ Json measure_steps(const BenchOptions& options) {
   record["case"] = {
       {"device", device.str()},           {"network", options.network},
       {"precision", precision},           {"batch", options.batch},
-      {"components", options.components}, {"dimensions", config.model.factors.front().dimensions},
+      {"components", options.components}, {"dimensions", config.model.factors.back().dimensions},
       {"images", pack.count()},           {"steps", steps},
-      {"exchange", options.exchange}};
+      {"labels", options.labels},         {"exchange", options.exchange}};
   record["step_ms"] = {
       {"pretrain", times.pretrain}, {"initialise", times.initialise}, {"joint", times.joint}};
   record["prior"] = {{"ms", prior}, {"share_of_joint", prior / times.joint}};
-  record["work_of_joint"] = {{"network_gflop", 1e-9 * cost.network_operations},
-                             {"prior_gflop", 1e-9 * cost.prior_operations},
-                             {"least_megabytes", 1e-6 * cost.bytes()}};
-  record["achieved"] = {{"gflop_per_second", 1e-9 * operations},
-                        {"gigabytes_per_second", 1e-9 * bytes}};
   record["ceilings"] = {{"gflop_per_second", 1e-9 * ceilings.operations()},
                         {"matrix_product_gflop", 1e-9 * ceilings.product},
                         {"convolution_gflop", 1e-9 * ceilings.convolution},
                         {"multiply_adds_gflop", 1e-9 * ceilings.multiply_adds},
                         {"gigabytes_per_second", 1e-9 * ceilings.bytes}};
-  record["share_of_ceiling"] = {{"operations", operations / ceilings.operations()},
-                                {"memory", bytes / ceilings.bytes}};
+  if (!options.labels) {  // what the terms of labels need besides is not counted
+    const StepCost cost = joint_step_cost(config.model, pack.shape(), options.batch);
+    const double operations = cost.operations() / (1e-3 * times.joint),
+                 bytes = cost.bytes() / (1e-3 * times.joint);
+    record["work_of_joint"] = {{"network_gflop", 1e-9 * cost.network_operations},
+                               {"prior_gflop", 1e-9 * cost.prior_operations},
+                               {"least_megabytes", 1e-6 * cost.bytes()}};
+    record["achieved"] = {{"gflop_per_second", 1e-9 * operations},
+                          {"gigabytes_per_second", 1e-9 * bytes}};
+    record["share_of_ceiling"] = {{"operations", operations / ceilings.operations()},
+                                  {"memory", bytes / ceilings.bytes}};
+  }
   record["peak_memory_mb"] = peak;
   return record;
+}
+
+std::vector<BenchOptions> all_cases(const BenchOptions& like) {
+  const bool cpu = choose_device(like.device).is_cpu();
+  std::vector<BenchOptions> cases;
+  const auto add = [&](const std::string& network, const std::string& precision, int64_t components,
+                       bool labels, int64_t fewer_steps = 0) {
+    BenchOptions options = like;
+    options.network = network;
+    options.precision = precision;
+    options.components = components;
+    options.labels = labels;
+    if (options.steps == 0) options.steps = fewer_steps;
+    cases.push_back(options);
+  };
+  const auto precisions =
+      cpu ? std::vector<std::string>{"fp32"} : std::vector<std::string>{"fp32", "tf32", "bf16"};
+  for (const std::string& precision : precisions) add("paper28", precision, 64, false);
+  const std::string usual = cpu ? "fp32" : "tf32";
+  add("paper28", usual, 512, false);
+  if (!cpu) add("paper28", usual, 65536, false, 50);
+  add("paper28", usual, 64, true);
+  for (const std::string& precision : precisions)
+    if (cpu || precision != "fp32")
+      for (const bool labels : {false, true}) add("paper64", precision, 64, labels, cpu ? 5 : 0);
+  return cases;
+}
+
+Json measure_all(const BenchOptions& like, const std::function<void(const Json&)>& measured) {
+  Json all = {{"date", today()}, {"cases", Json::array()}};
+  for (const BenchOptions& options : all_cases(like)) {
+    Json record = measure_steps(options);
+    record.erase("peak_memory_mb");
+    all["machine"] = record["machine"];
+    all["versions"] = record["versions"];
+    record.erase("machine");
+    record.erase("versions");
+    all["cases"].push_back(record);
+    measured(all);
+  }
+  return all;
 }
 
 }  // namespace facet

@@ -1,6 +1,7 @@
 // `facet sweep` as a user runs it: its runs are those of `facet train`, one that fails does not
 // keep the others from ending, an interrupted sweep goes on; and `facet bench`.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -139,6 +140,31 @@ TEST_F(Sweep, AConfigOfWhichNoRunCanBeginLeavesNothingBehind) {
   std::vector<std::string> arguments = start("seed=1,2");
   for (const char* more : {"--set", "model.factors.0.property=glases"}) arguments.push_back(more);
   expect_refusal(arguments, {"glases", "did you mean 'glasses'?"});
+}
+
+TEST(Bench, OneTableHasAllCases) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.json").string();
+  const ProgramResult result = run_facet(
+      {"bench", "--all", "--device", "cpu", "--batch", "2", "--steps", "1", "--json", path});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(read_text(path, "test"));
+  ASSERT_EQ(json["cases"].size(), 5u);
+  EXPECT_EQ(count_of(result.out, "paper28"), 3u) << result.out;
+  EXPECT_EQ(count_of(result.out, "paper64"), 2u) << result.out;
+  std::set<std::string> found;
+  for (const Json& record : json["cases"]) {
+    const Json& what = record["case"];
+    EXPECT_GT(record["step_ms"]["joint"].get<double>(), 0);
+    EXPECT_FALSE(record.contains("peak_memory_mb"));
+    EXPECT_EQ(record.contains("share_of_ceiling"), !what["labels"].get<bool>());
+    found.insert(what["network"].get<std::string>() + (what["labels"].get<bool>() ? "+" : " ") +
+                 std::to_string(what["components"].get<int64_t>()));
+  }
+  EXPECT_EQ(found, (std::set<std::string>{"paper28 64", "paper28 512", "paper28+64", "paper64 64",
+                                          "paper64+64"}));
+  const ProgramResult both = run_facet({"bench", "--all", "--network", "paper64"});
+  EXPECT_EQ(both.status, 2) << "one network is not all";
 }
 
 TEST(Bench, MeasuresStepsThePriorAndCeilings) {

@@ -10,6 +10,7 @@
 #include "facet/ops/adam.h"
 #include "facet/ops/latent.h"
 #include "facet/ops/sums.h"
+#include "facet/train/consistency.h"
 #include "tests/close.h"
 
 namespace facet {
@@ -392,6 +393,29 @@ TEST_P(OnGpu, AdamIsTheFormula) {
     EXPECT_TRUE(close(back(gpu_second), second, 1e-5, 1e-7));
     EXPECT_TRUE(torch::equal(bf16_copy, gpu.to(torch::kBFloat16)));
   }
+}
+
+TEST_P(OnGpu, TheLossOfEvenValuesIsThatOfTheCpu) {
+  const Key key(31);
+  FactorialMixture prior(
+      {{"free", 5, 4, "", {}}, {"one", 3, 2, "one", {}}, {"two", 9, 3, "two", {}}}, kHyperprior);
+  for (size_t i = 0; i < prior.size(); ++i)
+    prior.posteriors[i] =
+        random_posterior(key.fold(i), prior.factors[i].components, prior.factors[i].dimensions);
+  FactorialMixture gpu_prior = prior;
+  gpu_prior.to(torch::Device(torch::kCUDA, 0));
+  const torch::Tensor mean = floats(key.fold("mean"), {11, 9}).requires_grad_(),
+                      log_variance = floats(key.fold("variance"), {11, 9}).requires_grad_();
+  const torch::Tensor gpu_mean = on_gpu(mean), gpu_log_variance = on_gpu(log_variance);
+  const torch::Tensor values = torch::arange(33, kInt64).view({11, 3}).remainder(3);
+  const torch::Tensor expected = even_value_loss(prior, {mean, log_variance}, values),
+                      found = even_value_loss(gpu_prior, {gpu_mean, gpu_log_variance},
+                                              values.to(torch::kCUDA));
+  EXPECT_TRUE(float_close(found, expected));
+  expected.backward();
+  found.backward();
+  EXPECT_TRUE(float_close(gpu_mean.grad(), mean.grad()));
+  EXPECT_TRUE(float_close(gpu_log_variance.grad(), log_variance.grad()));
 }
 
 }  // namespace

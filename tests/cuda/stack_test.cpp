@@ -6,6 +6,7 @@
 #include "facet/core/process.h"
 #include "facet/core/torch.h"
 #include "facet/cuda/gpu.h"
+#include "facet/cuda/kernel_target.h"
 #include "facet/model/vae.h"
 #include "facet/nets/adam.h"
 
@@ -94,19 +95,34 @@ ModelOptions options_of(const Network& network) {
   return options;
 }
 
+/// What kernels may use: all that the GPU has, or what another one has besides.
+struct Target {
+  std::string name;
+  cuda::KernelTarget most;
+};
+
+std::vector<Target> targets() {
+  return {{"as_it_is", {true, true, true, 1 << 20}},
+          {"as_80", {true, false, false, 163 << 10}},
+          {"as_86", {true, false, false, 99 << 10}},
+          {"as_120", {true, true, false, 99 << 10}}};
+}
+
 /// In bfloat16, or in TF32.
-class Stacks : public testing::TestWithParam<bool> {
+class Stacks : public testing::TestWithParam<std::tuple<bool, Target>> {
  protected:
   void SetUp() override {
     if (!cuda::available() || !cuda::kernels_available(device_))
       GTEST_SKIP() << "NO GPU WITH KERNELS: networks on kernels are not tested";
     use_float32_convolutions();
   }
+  bool bf16() const { return std::get<0>(GetParam()); }
+
   torch::Device device_{torch::kCUDA, 0};
+  cuda::LimitedTarget limited_{std::get<1>(GetParam()).most};
 };
 
 TEST_P(Stacks, AreLibTorchsNetworks) {
-  const bool bf16 = GetParam();
   for (const Network& network : networks())
     for (const int times : {1, 2}) {
       SCOPED_TRACE(network.name + (times == 2 ? ", twice" : ""));
@@ -115,7 +131,7 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
       plain.move_to(device_);
       fast.move_to(device_);
       Adam plain_adam(plain.parameters(), {}), fast_adam(fast.parameters(), {});
-      accelerate(fast, fast_adam, bf16);
+      accelerate(fast, fast_adam, bf16());
       ASSERT_TRUE(fast.accelerated());
       const int64_t batch = 5;
       const torch::Tensor x = uniform(
@@ -126,7 +142,7 @@ TEST_P(Stacks, AreLibTorchsNetworks) {
       const Pass expected = pass(plain, x, z, times), found = pass(fast, x, z, times);
       // Each layer rounds its operands, to ten bits of mantissa or to seven, and where that moves a
       // number over zero a ReLU blocks other gradients; a wrong index would cost about 1.
-      const double allowed = bf16 ? 4e-2 : 4e-3, allowed_gradient = bf16 ? 0.3 : 0.1;
+      const double allowed = bf16() ? 4e-2 : 4e-3, allowed_gradient = bf16() ? 0.3 : 0.1;
       EXPECT_LT(distance(found.head, expected.head), allowed);
       EXPECT_LT(distance(found.output, expected.output), allowed);
       EXPECT_LT(distance(found.x_gradient, expected.x_gradient), allowed_gradient);
@@ -152,7 +168,7 @@ TEST_P(Stacks, ABackwardPassOutlivesItsNetwork) {
     auto model = std::make_unique<Vae>(options_of(network), network.shape, Key(3));
     model->move_to(device_);
     Adam adam(model->parameters(), {});
-    accelerate(*model, adam, GetParam());
+    accelerate(*model, adam, bf16());
     model->begin_gradients();
     const torch::Tensor image = x.detach().clone().requires_grad_();
     // The encoder's own output goes through it again, so that its last input hangs on itself.
@@ -166,8 +182,12 @@ TEST_P(Stacks, ABackwardPassOutlivesItsNetwork) {
   EXPECT_TRUE(torch::equal(input_gradient(true), input_gradient(false)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, Stacks, testing::Bool(),
-                         [](const auto& which) { return which.param ? "bf16" : "tf32"; });
+INSTANTIATE_TEST_SUITE_P(Precisions, Stacks,
+                         testing::Combine(testing::Bool(), testing::ValuesIn(targets())),
+                         [](const auto& which) {
+                           return (std::get<0>(which.param) ? "bf16_" : "tf32_") +
+                                  std::get<1>(which.param).name;
+                         });
 
 }  // namespace
 }  // namespace facet
