@@ -105,6 +105,11 @@ export async function getImage(index, signal) {
   return (await ask(`image?index=${index}`, { signal })).json();
 }
 
+/** A factor's components and images spread over the data, with their latent vectors. @returns {Promise<{components: number[][], images: object[], sheet: string}>} */
+export async function getMap(factor, images, signal) {
+  return (await ask(`map?${new URLSearchParams({ factor, images })}`, { signal })).json();
+}
+
 /** What labels say about the components. */
 export async function getStatements(signal) {
   return (await ask("statements", { signal })).json();
@@ -135,12 +140,12 @@ export async function getProgress(signal) {
   return { samples, pictures: pictures.map((picture) => ({ ...picture, address: address(picture) })) };
 }
 
-/** The mean pictures of a factor's components. @returns {Promise<{bitmap: ImageBitmap, columns: number, count: number}>} */
+/** The mean pictures of a factor's components. @returns {Promise<{blob: Blob, columns: number, count: number}>} */
 export async function getAtlas(factor, version, signal) {
   const query = new URLSearchParams({ factor, v: version });
   const response = await ask(`atlas?${query}`, { signal });
   return {
-    bitmap: await createImageBitmap(await response.blob()),
+    blob: await response.blob(),
     columns: Number(response.headers.get("X-Facet-Columns")),
     count: Number(response.headers.get("X-Facet-Count")),
   };

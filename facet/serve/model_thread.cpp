@@ -39,14 +39,18 @@ torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
 }
 
 torch::Tensor ModelThread::pictures(const std::shared_ptr<ServedModel>& model,
-                                    const torch::Tensor& z, const PictureNoise& noise) {
+                                    const torch::Tensor& z, const PictureNoise& noise,
+                                    const torch::Tensor& photograph) {
   if (!model->refinement) return decode(model, z);
   std::vector<torch::Tensor> parts;
   for (int64_t n = 0; n < z.size(0); ++n)
     run([&] {
       const Vae& networks = *model->networks;
-      parts.push_back(decode_pictures(networks, z.narrow(0, n, 1).to(networks.device()),
-                                      model->refinement, {{noise.keys[static_cast<size_t>(n)]}}));
+      const torch::Tensor row = z.narrow(0, n, 1).to(networks.device());
+      const PictureNoise own{{noise.keys[static_cast<size_t>(n)]}};
+      parts.push_back(photograph.defined()
+                          ? decode_pictures_of(networks, photograph, row, model->refinement, own)
+                          : decode_pictures(networks, row, model->refinement, own));
     });
   return torch::cat(parts);
 }

@@ -29,9 +29,10 @@ class ModelThread {
   torch::Tensor decode(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z);
 
   /// Pictures of latent vectors: decode(), or refined if the model is served so. Each is refined
-  /// alone, as a command makes it: in a batch the last bits may differ.
+  /// alone, as a command makes it: in a batch the last bits may differ. With a photograph, U8
+  /// [1, C, H, W], that all vectors came from, refinement starts from it and not from noise alone.
   torch::Tensor pictures(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z,
-                         const PictureNoise& noise);
+                         const PictureNoise& noise, const torch::Tensor& photograph = {});
 
   /// Runs something else that uses the networks, and waits until it is done.
   void run(const std::function<void()>& task);
