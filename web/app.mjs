@@ -81,7 +81,7 @@ async function watchModel() {
       if (renames.length > 0) store.replace(renames.splice(0).reduce(renamedIn, store.state));
       const atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available, next.write);
-      upload.setModel(next.model, atlases, next.limits, next.nearest.available);
+      upload.setModel(next.model, atlases, next);
       data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }

@@ -6,7 +6,7 @@ import { byShare, componentLabel, percent } from "./values.mjs";
 import { VirtualGrid } from "./virtual_grid.mjs";
 
 /** Pixels from one card to the next. */
-const CARD = 80;
+const CARD = 80; // and a width that makes one column
 
 /** What labels say about a component, in a few words. */
 export function statement(says) {
@@ -18,7 +18,7 @@ export class ComponentCards {
   constructor(choose) {
     Object.assign(this, { choose, listed: [], unfolded: false });
     this.grid = new VirtualGrid(byId("component-cards"), byId("card-space"), {
-      width: Infinity, height: CARD, make: () => this.#card(), fill: (card, place) => this.#fill(card, this.listed[place]),
+      width: 1e6, height: CARD, make: () => this.#card(), fill: (card, place) => this.#fill(card, this.listed[place]),
     });
     byId("data-fold").addEventListener("click", () => {
       this.unfolded = !this.unfolded;

@@ -76,8 +76,9 @@ export async function decode(vectors, scale, signal) {
   return (await ask("decode", json({ z: vectors, scale }, signal))).json();
 }
 
-export async function edit(z, logVariance, edits, scale, signal) {
-  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale }, signal))).json();
+/** @param {string} image the photograph as a PNG in base64, which refined edits of it start from */
+export async function edit(z, logVariance, edits, scale, signal, image) {
+  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale, image }, signal))).json();
 }
 
 export async function encode(blob, scale, signal) {

@@ -74,6 +74,23 @@ Json image_entry(const HandlerContext& context, const SeenData& data, int64_t ro
           {"code", code}};
 }
 
+/// Whether an image has a label of a property, of the pack or of people, for all images of a table:
+/// column by column, because there may be a hundred thousand.
+std::vector<bool> labelled_images(const HandlerContext& context, const Pack& pack, int64_t images,
+                                  const std::string& property) {
+  std::vector<bool> labelled(static_cast<size_t>(images), false);
+  for (size_t p = 0; p < pack.properties.size(); ++p) {
+    if (pack.properties[p].name != property) continue;
+    const torch::Tensor column = pack.labels.select(1, static_cast<int64_t>(p)).to(kInt64);
+    const torch::Tensor values = column.contiguous();
+    for (int64_t row = 0; row < images; ++row)
+      labelled[static_cast<size_t>(row)] = values.data_ptr<int64_t>()[row] >= 0;
+  }
+  for (const int64_t row : context.labels.labelled(property))
+    if (row < images) labelled[static_cast<size_t>(row)] = true;
+  return labelled;
+}
+
 ImageChoice read_choice(const SeenData& data, const Query& query) {
   ImageChoice choice;
   choice.order = read_order(query);
@@ -97,9 +114,9 @@ ApiResponse answer_images(HandlerContext& context, const ApiRequest& request) {
   const Pack& pack = data.images.pack();
   std::vector<int64_t> rows = chosen_images(*data.table, pack.labels, read_choice(data, query));
   if (query.has("unlabelled")) {
-    const std::string& property = query.text("unlabelled");
-    std::erase_if(rows,
-                  [&](int64_t row) { return image_labels(context, pack, row).contains(property); });
+    const std::vector<bool> labelled =
+        labelled_images(context, pack, data.table->images, query.text("unlabelled"));
+    std::erase_if(rows, [&](int64_t row) { return labelled[static_cast<size_t>(row)]; });
   }
   const auto total = static_cast<int64_t>(rows.size());
   const int64_t offset = std::min(query.integer("offset", 0, 0, 1000000000), total);

@@ -138,25 +138,56 @@ test("a pinned picture stays beside the current one, with a list of differences"
   assert.equal(await browser.source(), before);
 });
 
-/** The pixels of the thumbnails of a factor, as text. */
+/** The addresses of what the thumbnails of a factor show, by component; each of a mean picture is a place in the same sheet. */
 function thumbnails(factor) {
-  return browser.evaluate(`[...document.querySelectorAll("#factors [data-factor=${factor}] .thumbnail")].map((canvas) => canvas.toDataURL())`);
+  return browser.evaluate(`[...document.querySelectorAll("#factors [data-factor=${factor}] .thumbnail")].map(({ style }) => style.backgroundImage.slice(5, -2))`);
 }
 
 test("thumbnails show the present picture with each component, or what it changes", async () => {
   await open("#seed=3&style=short");
-  const means = await thumbnails("style");
+  await browser.until("[...document.querySelectorAll('#factors .thumbnail')].every(({ style }) => style.backgroundImage.includes('blob:'))");
+  assert.equal(new Set(await thumbnails("style")).size, 1); // the means are one sheet
   await open("#seed=3&style=short&thumbs=live");
   await browser.until("document.querySelectorAll('#factors [data-live=live]').length === 12");
   const live = await thumbnails("style");
-  assert.ok(live.every((picture, index) => picture !== means[index]));
+  assert.equal(new Set(live).size, 4);
+  assert.equal(live.indexOf(await browser.source()), 1); // the picture is that of the chosen one: bald, short, ...
   await browser.evaluate("document.getElementById('thumbnails').value = 'difference'; document.getElementById('thumbnails').dispatchEvent(new Event('change'))");
   await browser.until("document.querySelectorAll('#factors [data-live=difference]').length === 12");
-  const black = await browser.evaluate(`(() => {
-    const canvas = document.querySelector("#factors [data-factor=style] [aria-checked=true] canvas");
-    return Math.max(...canvas.getContext("2d").getImageData(0, 0, 16, 16).data.filter((_, place) => place % 4 < 3));
+  const brightest = await Promise.all((await thumbnails("style")).map((address) => browser.evaluate(`(async () => {
+    const image = new Image();
+    image.src = ${JSON.stringify(address)};
+    await image.decode();
+    const context = new OffscreenCanvas(16, 16).getContext("2d");
+    context.drawImage(image, 0, 0);
+    return Math.max(...context.getImageData(0, 0, 16, 16).data.filter((_, place) => place % 4 < 3));
+  })()`)));
+  assert.deepEqual(brightest.map((most) => most > 0), [true, false, true, true]); // the chosen component changes nothing
+  await browser.evaluate("document.getElementById('thumbnails').value = 'mean'; document.getElementById('thumbnails').dispatchEvent(new Event('change'))");
+  await browser.until("document.querySelectorAll('#factors [data-live]').length === 0");
+  assert.equal(new Set(await thumbnails("style")).size, 1);
+});
+
+test("a bar under each component is its share of the largest", async () => {
+  await open("#seed=3");
+  const bars = await browser.evaluate(`(async () => {
+    const { model } = await (await fetch("api/v1/model")).json();
+    return model.factors.flatMap((factor) => {
+      const largest = Math.max(...factor.components.map(({ weight }) => weight));
+      return [...document.querySelectorAll("#factors [data-factor=" + factor.name + "] :is(.option, .side)")].map((node) => {
+        const name = node.querySelector(".option-name, .side-name").textContent;
+        const { weight } = factor.components.find((component) => component.name === name);
+        const bar = node.querySelector(".bar.share rect").getBoundingClientRect();
+        const whole = node.querySelector(".bar.share").getBoundingClientRect();
+        return [name, 100 * weight / largest, 100 * bar.width / whole.width, whole.top - node.querySelector(".thumbnail").getBoundingClientRect().bottom];
+      });
+    });
   })()`);
-  assert.equal(black, 0); // the chosen component changes nothing
+  assert.equal(bars.length, 12);
+  for (const [name, share, width, below] of bars) {
+    assert.ok(Math.abs(share - width) < 0.1, `${name}: ${width} % for ${share} %`); // the browser's numbers are float32
+    assert.ok(below > 0, name);
+  }
 });
 
 test("a path leads from the pinned picture to the present one, also as an animated file", async () => {

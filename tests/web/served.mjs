@@ -63,24 +63,25 @@ export function temporaryFolder(name) {
 
 const axe = join(here, "../../build/axe-core/axe.min.js");
 
-/** Fails if axe-core finds something in the page's present state that people with a disability cannot use. */
-async function expectAccessible(browser) {
-  if (!(await browser.evaluate("location.protocol === 'http:'"))) return;
+/** Fails if axe-core, if scripts/fetch-npm has fetched it, finds something in the page's present state that people with a disability
+ * cannot use. */
+export async function expectAccessible(browser, state = "") {
+  if (!existsSync(axe) || !(await browser.evaluate("location.protocol === 'http:'"))) return;
   if (!(await browser.evaluate("'axe' in window"))) await browser.evaluate(readFileSync(axe, "utf8") + ";0");
   assert.deepEqual(await browser.evaluate(`(async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     return violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ").slice(0, 300));
-  })()`), []);
+  })()`), [], state);
 }
 
 /** A browser with a window of 1280 by 900 pixels, which ends after the tests; so do all servers. The state in which each test
- * leaves the page is checked with axe-core, if scripts/fetch-npm has fetched it. */
+ * leaves the page is checked with axe-core. */
 export async function startBrowser() {
   finallyDo(() => Promise.all([...running].map((server) => stop(server))));
   const browser = await Browser.start(findBrowser());
   finallyDo(() => browser.end());
   await browser.resize(1280, 900);
-  if (existsSync(axe)) afterEach(() => expectAccessible(browser));
+  afterEach(() => expectAccessible(browser));
   return browser;
 }
 
