@@ -90,8 +90,9 @@ export class ComponentStrip {
     }
     delete thumbnail.dataset.live;
     const draw = () => this.atlases.show(thumbnail, this.factor, index, () => cell.index === index && !this.live.has(index));
-    if (this.isWall) draw().catch(report); // its cells are in view
+    if (this.isWall || cell.placed) draw().catch(report); // a wall has cells in view alone
     else this.atlases.whenSeen(thumbnail, draw);
+    cell.placed = true;
   }
 
   /** Whether a cell is chosen, and its probability. */

@@ -189,7 +189,7 @@ ApiResponse answer_reconstructions(HandlerContext& context, const ApiRequest& re
 
 ApiResponse answer_map(HandlerContext& context, const ApiRequest& request) {
   const SeenData data = required_data(context);
-  const Query query(request, {"factor", "images", "v"});
+  const Query query(request, {"factor", "images"});
   const FactorialMixture& prior = data.model->prior();
   const size_t factor = at_place("factor", [&] { return prior.index_of(query.text("factor")); });
   const int64_t all = data.images.count();

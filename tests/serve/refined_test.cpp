@@ -84,10 +84,11 @@ TEST(RefinedExplorer, EditsOfAPhotographStartFromIt) {
   EXPECT_EQ(ask(explorer, get_request("model"))["refined"], true);
   const std::string photograph = encode_png(Image::filled(3, 16, 16, 90));
   const Json encoded = ask(explorer, post_request("encode", photograph, "image/png"));
+  const int64_t other = 1 - encoded["factors"][0]["component"].get<int64_t>();
   const auto edited = [&](bool with_image) {
     Json body = {{"z", encoded["z"]},
                  {"log_variance", encoded["log_variance"]},
-                 {"edits", {{{"changes", Json::object()}}, {{"changes", {{"glasses", "with"}}}}}}};
+                 {"edits", {{{"changes", Json::object()}}, {{"changes", {{"glasses", other}}}}}}};
     if (with_image) body["image"] = encoded["input"];
     return ask(explorer, post_request("edit", body.dump()))["images"];
   };
@@ -99,7 +100,7 @@ TEST(RefinedExplorer, EditsOfAPhotographStartFromIt) {
   const torch::Tensor pixels = torch::full({1, 3, 16, 16}, 90, kUInt8);
   const Refinement refinement{read_refiner(folder / "run/refiner.safetensors", *model), 2};
   const Encoding encoding = encode_pixels(*model, pixels);
-  const torch::Tensor z = edit(model->prior, encoding, {1, -1, -1}, true);
+  const torch::Tensor z = edit(model->prior, encoding, {other, -1, -1}, true);
   const torch::Tensor expected =
       decode_pictures_of(*model, pixels, z, refinement, PictureNoise::each(Key(1).fold("edit"), 1));
   EXPECT_EQ(of_photograph[1]["png"], base64(encode_png(to_images(expected).front())));

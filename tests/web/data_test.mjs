@@ -107,6 +107,8 @@ test("the region of an upload is chosen by mouse, touch and keyboard", async () 
   const input = () => browser.source("input");
   const centre = await input();
   await browser.click("#crop summary");
+  await browser.until("document.getElementById('crop-box').getBoundingClientRect().width > 20"); // it is placed when the part is open
+  await browser.evaluate("document.getElementById('crop-box').scrollIntoView({ block: 'center', behavior: 'instant' })");
   const box = () => browser.evaluate(`(() => {
     const area = document.getElementById("crop-box").getBoundingClientRect();
     return { left: area.left, top: area.top, x: area.left + area.width / 2, y: area.top + area.height / 2, right: area.right, bottom: area.bottom };

@@ -122,15 +122,21 @@ function outside() {
   })`);
 }
 
-/** Headings and names of controls that are so narrow that they have a few letters a line. */
+/** Texts that are so narrow that they have a few letters a line. */
 function squeezed() {
-  return browser.evaluate(`[...document.querySelectorAll("h1, h2, h3, label > span, .slider-name, .option-name, .side-name, strong, th, summary, button, figcaption")]
-    .filter((node) => node.checkVisibility() && node.textContent.trim().length > 3).filter((node) => {
+  return browser.evaluate(`(() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const text = node.textContent.trim();
+      if (text.length < 4 || !node.parentElement.checkVisibility() || node.parentElement.closest(".off-screen, .unseen, caption, option, #share, #theme, code")) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top)));
-      return lines.size > 2 && node.textContent.trim().length / lines.size < 6;
-    }).map((node) => node.tagName + " " + node.textContent)`);
+      if (lines.size > 2 && text.length / lines.size < 8) found.push(node.parentElement.tagName + ": " + text);
+    }
+    return found;
+  })()`);
 }
 
 for (const [name, reach] of Object.entries(states)) {

@@ -1,12 +1,12 @@
 // What the browser tests share: a small model that is trained in seconds, servers of it, and a browser that visits them.
 import { execFileSync, spawn } from "node:child_process";
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, afterEach } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, findBrowser } from "./browser.mjs";
+import { Browser, DEADLINE, findBrowser, pause } from "./browser.mjs";
 
 export const program = process.env.FACET_PROGRAM;
 /** A run of explorer.json that was trained for all test files (model_test.mjs); without it each trains its own. */
@@ -99,6 +99,18 @@ export function drawPortraits(folder, count) {
   const pack = join(folder, "portraits.safetensors");
   facet("import", "portraits", "--count", String(count), "--size", "16", "--seed", "9", "--out", pack);
   return pack;
+}
+
+/** The file that a click on the selector downloads. */
+export async function downloaded(browser, selector) {
+  const known = new Set(readdirSync(browser.folder));
+  await browser.click(selector);
+  for (let waited = 0; waited < DEADLINE; waited += 50) {
+    const name = readdirSync(browser.folder).find((candidate) => !known.has(candidate) && candidate.endsWith(".png"));
+    if (name) return { name, bytes: readFileSync(join(browser.folder, name)) };
+    await pause(50);
+  }
+  throw new Error("nothing was downloaded");
 }
 
 const running = new Set();
