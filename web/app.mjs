@@ -86,6 +86,7 @@ async function watchModel() {
       training.setModel(next.model);
     }
     explore.setTraining(next.training, next.nearest);
+    upload.neighbours.setData(next.nearest);
     store.settle();
     if (first || changed) readAddress();
     else if (returned) update(); // what was requested in the meantime has no answer yet

@@ -84,6 +84,7 @@ export class Explore {
 
   /** The speed of a training in phase 1, and reconstructions by its newest model once the data are read. */
   setTraining(training, data) {
+    this.neighbours.setData(data);
     byId("phase-one-speed").textContent = speedText(training);
     if (!this.model || this.model.placed || !(data.images > 0) || this.pairsOf === this.model.version) return;
     this.pairsOf = this.model.version;

@@ -116,8 +116,8 @@ test("an edit by a model with a refiner starts from the photograph, so that a pe
   const portraits = new Portraits(drawPortraits(folder, 40), "glasses");
   const file = join(folder, "portrait.png");
   writeFileSync(file, portraits.png(portraits.labels.indexOf(0)));
-  await browser.open(`${other.address}/#view=image&seed=1`);
-  await browser.until("document.querySelectorAll('#code .panel').length === 3");
+  await browser.open(`${other.address}/#seed=1`);
+  await browser.until(SETTLED);
   await browser.chooseFile("#file", file);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
   await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
@@ -132,8 +132,9 @@ test("an edit by a model with a refiner starts from the photograph, so that a pe
   assert.notEqual(await browser.source("edited"), edited);
   await browser.evaluate(`(async () => { const input = document.getElementById("input"); input.src = ${JSON.stringify(photograph)}; await input.decode(); })()`);
   const lost = await correlation("input", "edited");
-  assert.ok(kept > 0.4 && reconstructed > 0.4, `${kept} and ${reconstructed}`); // half of it is noise
-  assert.ok(Math.abs(lost) < 0.15, `${lost}`);
+  // Half of the start is noise, of twice the photograph's stddev; the correlation with noise alone has a stddev of 0.036.
+  assert.ok(kept > 0.2 && reconstructed > 0.2, `${kept} and ${reconstructed}`);
+  assert.ok(Math.abs(lost) < 0.12, `${lost}`);
   await browser.leave();
   await stop(other);
 });
