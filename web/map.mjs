@@ -9,7 +9,8 @@ import { byShare, componentLabel } from "./values.mjs";
 /** The most that a map has; t-SNE compares all pairs. */
 const MOST_COMPONENTS = 512;
 const MOST_IMAGES = 256;
-const SIDE = { component: 44, image: 18 };
+/** Pixels of a side of a picture, of components by how many there are. */
+const SIDE = { least: 24, most: 44, image: 0.42 };
 /** Pictures are compared at this many pixels a side at most. */
 const COMPARED = 32;
 
@@ -129,6 +130,14 @@ export class ComponentMap {
     return [margin + (width - 2 * margin) * (0.5 + this.zoom * (x - this.centre[0])), margin + (height - 2 * margin) * (0.5 + this.zoom * (y - this.centre[1]))];
   }
 
+  /** The side of the pictures of a kind: many components are drawn smaller, so that fewer lie over each other. */
+  #side(kind) {
+    const components = this.points.filter((point) => point.kind === "component").length;
+    const room = 0.75 * Math.sqrt((this.canvas.clientWidth * this.canvas.clientHeight) / Math.max(1, components));
+    const side = Math.max(SIDE.least, Math.min(SIDE.most, room)) * Math.min(2, Math.sqrt(this.zoom));
+    return kind === "component" ? side : SIDE.image * side;
+  }
+
   #draw() {
     const density = devicePixelRatio;
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
@@ -138,9 +147,10 @@ export class ComponentMap {
     context.scale(density, density);
     context.imageSmoothingEnabled = false;
     const shown = this.points.filter((point) => point.place && (point.kind === "component" || byId("map-images").checked));
+    const sides = { component: this.#side("component"), image: this.#side("image") };
     for (const point of shown.reverse()) { // components above images
       const [x, y] = this.#onScreen(point.place);
-      const side = SIDE[point.kind] * Math.min(2, Math.sqrt(this.zoom));
+      const side = sides[point.kind];
       context.drawImage(point.canvas, x - side / 2, y - side / 2, side, side);
       context.strokeStyle = colourOf(point.component);
       context.lineWidth = point.kind === "component" ? 3 : 2;
@@ -182,6 +192,6 @@ export class ComponentMap {
     const area = this.canvas.getBoundingClientRect();
     const distance = (point) => Math.hypot(...this.#onScreen(point.place).map((at, axis) => at - (axis === 0 ? event.clientX - area.left : event.clientY - area.top)));
     const nearest = this.points.filter((point) => point.place).reduce((best, point) => (best && distance(best) <= distance(point) ? best : point), null);
-    if (nearest && distance(nearest) < SIDE.component) this.choose(nearest.component, componentLabel(this.factor, this.factor.components[nearest.component]));
+    if (nearest && distance(nearest) < this.#side("component")) this.choose(nearest.component, componentLabel(this.factor, this.factor.components[nearest.component]));
   }
 }
