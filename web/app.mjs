@@ -31,6 +31,7 @@ const data = new DataView(store, (file) => upload.take([file]), names);
 const training = new TrainingView(store);
 const connection = new Connection(byId("connection"), byId("picture-frame"));
 let summary = null;
+let atlases = null;
 
 function update() {
   const { view } = store.state;
@@ -79,7 +80,8 @@ async function watchModel() {
     if (store.state.view === "data" && !changed) data.update(store.state);
     if (changed && next.model) {
       if (renames.length > 0) store.replace(renames.splice(0).reduce(renamedIn, store.state));
-      const atlases = new Atlases(next.model);
+      atlases?.close();
+      atlases = new Atlases(next.model);
       explore.setModel(next.model, atlases, next.nearest.available, next.write);
       upload.setModel(next.model, atlases, next);
       data.setModel(next.model, atlases, next);

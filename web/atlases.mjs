@@ -7,6 +7,8 @@ import { SpriteSheet } from "./sprites.mjs";
 
 /** Pixels of the longer side of a thumbnail. */
 export const THUMBNAIL = 56;
+/** Milliseconds after which nothing shows the pictures of an older model any more. */
+const REPLACED = 10000;
 
 export class Atlases {
   #sheets = new Map();
@@ -27,6 +29,12 @@ export class Atlases {
         .then(({ blob, columns, count }) => new SpriteSheet(blob, this.model.shape, columns, count)));
     }
     return this.#sheets.get(factor.name);
+  }
+
+  /** There is a newer model, and what showed pictures of this one is about to be replaced. A long training has many models. */
+  close() {
+    const end = ({ address }) => URL.revokeObjectURL(address);
+    for (const sheet of this.#sheets.values()) sheet.then((known) => setTimeout(() => end(known), REPLACED)).catch(() => {}); // it was never fetched
   }
 
   /** Shows the mean picture of a component once it has arrived, if it is `still` wanted then: the node may show another by now. */

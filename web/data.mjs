@@ -7,7 +7,7 @@ import { ComponentCards } from "./cards.mjs";
 import { announce, byId, counted, element, pngBlob, report, show } from "./dom.mjs";
 import { Labelling } from "./labels.mjs";
 import { ComponentMap } from "./map.mjs";
-import { SpriteSheet } from "./sprites.mjs";
+import { SpriteSheet, clear } from "./sprites.mjs";
 import { percent } from "./values.mjs";
 import { VirtualGrid } from "./virtual_grid.mjs";
 
@@ -174,7 +174,7 @@ export class DataView {
     cell.shown = image;
     cell.node.setAttribute("aria-label", image ? `Image ${image.index}` : "Loading");
     if (image) loaded.sprites.show(cell.picture, row, CELL.image);
-    else cell.picture.style.backgroundImage = "none";
+    else clear(cell.picture);
   }
 
   /** Opens an image, or marks it; with Shift, all from the one before. */

@@ -3,8 +3,13 @@
 
 import { element } from "./dom.mjs";
 
+/** The sheet that a node shows a picture of. */
+const shownIn = new WeakMap();
+
 export class SpriteSheet {
   #bitmap = null;
+  #nodes = 0;
+  #closed = false;
 
   /** @param {Blob} blob @param {{width: number, height: number}} shape of one picture */
   constructor(blob, shape, columns, count) {
@@ -13,6 +18,11 @@ export class SpriteSheet {
 
   /** Shows a picture in a node, with a longer side of so many pixels. */
   show(node, place, side) {
+    if (shownIn.get(node) !== this) {
+      forget(node);
+      shownIn.set(node, this);
+      ++this.#nodes;
+    }
     const { width, height } = sized(node, this.shape, side);
     const [column, row] = [place % this.columns, Math.floor(place / this.columns)];
     node.style.backgroundImage = `url("${this.address}")`;
@@ -30,10 +40,28 @@ export class SpriteSheet {
     return canvas;
   }
 
-  /** Nothing shows it any more. */
+  /** It is not needed any more. Its address ends when no node shows it: the browser may load a background late, or again. */
   close() {
-    URL.revokeObjectURL(this.address);
+    this.#closed = true;
+    if (this.#nodes === 0) URL.revokeObjectURL(this.address);
   }
+
+  /** A node shows something else now. */
+  leave() {
+    --this.#nodes;
+    if (this.#closed) this.close();
+  }
+}
+
+function forget(node) {
+  shownIn.get(node)?.leave();
+  shownIn.delete(node);
+}
+
+/** Shows nothing in a node. */
+export function clear(node) {
+  forget(node);
+  node.style.backgroundImage = "none";
 }
 
 /** Gives a node the size of a picture whose longer side has so many pixels. Whole pixels: a part of one would show the neighbour. */
@@ -47,6 +75,7 @@ function sized(node, shape, side) {
 
 /** Shows a picture of its own in a node. @param {string} address of the picture */
 export function showAlone(node, address, shape, side) {
+  forget(node);
   sized(node, shape, side);
   node.style.backgroundImage = `url("${address}")`;
   node.style.backgroundSize = "100% 100%";

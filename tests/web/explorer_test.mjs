@@ -151,6 +151,9 @@ test("charts have one cursor with names, smoothing, a logarithmic axis and a ran
   const readouts = await browser.evaluate("[...document.querySelectorAll('.readout')].map((node) => node.textContent).filter(Boolean)");
   assert.ok(readouts.length >= 5, "all charts show the step");
   assert.match(readouts[0], /^step \d+train /);
+  const axes = await browser.evaluate("[...document.querySelectorAll('#charts .chart')].map((chart) => [...chart.querySelectorAll('.axis')].map((node) => node.textContent).join())");
+  assert.equal(axes.length, 6);
+  for (const titles of axes) assert.match(titles, /^step,(nats per image|components)$/);
   assert.ok(readouts.some((text) => /KL\[z\] .*KL\[r\] /.test(text)));
   await browser.evaluate("document.getElementById('smoothing').value = 0.8; document.getElementById('smoothing').dispatchEvent(new Event('input'))");
   assert.ok((await browser.evaluate("document.querySelectorAll('#charts .faint').length")) >= 5);

@@ -133,7 +133,10 @@ test("live thumbnails of a wall follow its scrolling", async () => {
 
 test("one step back after a slider undoes the slider and nothing else", async () => {
   await open("#seed=3&t=0.7&glasses=without");
+  const possible = () => browser.evaluate("['undo', 'redo'].map((id) => !document.getElementById(id).disabled && document.getElementById(id).checkVisibility())");
+  assert.deepEqual(await possible(), [false, false]); // both can be seen to have nothing to do
   await browser.changes(() => browser.click("#factors [data-factor=glasses] .switch"));
+  assert.deepEqual(await possible(), [true, false]);
   const before = await browser.source();
   await browser.evaluate(`(() => {
     const slider = document.getElementById("temperature");
@@ -144,6 +147,7 @@ test("one step back after a slider undoes the slider and nothing else", async ()
   })()`);
   await browser.until("location.hash.includes('t=1.5')");
   await browser.changes(() => browser.click("#undo"));
+  assert.deepEqual(await possible(), [true, true]);
   assert.equal(await browser.source(), before);
   assert.match(await browser.evaluate("location.hash"), /t=0.7&glasses=with$/);
   await browser.changes(() => browser.click("#redo"));

@@ -87,6 +87,9 @@ test("a name is used by the page, by commands and by addresses, and old names st
   facet("sample", run, "--count", "1", "--fix", "first=3", "--out", join(folder, "old.png"));
   assert.deepEqual(readFileSync(join(folder, "named.png")), readFileSync(join(folder, "old.png")));
   assert.match(facet("info", run), /background/);
+  const report = join(folder, "report.html");
+  facet("report", run, "--out", report);
+  assert.match(readFileSync(report, "utf8").replaceAll(/<svg.*?<\/svg>|data:[^"]*/gs, ""), /background/);
   for (const name of ["glasses", "a=b", "7", ""]) {
     const answer = await post("names", { factor: "background", ...(name === "" ? { component: 0, name: "blue" } : { name }) });
     assert.equal(answer.error?.status, 400, name);
