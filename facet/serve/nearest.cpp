@@ -81,12 +81,12 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
   while (encoded_ < count() && !ending_) {
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
-      thread.run([&] {
-        const torch::Tensor pixels = pack_.images.slice(start, size);
-        const Encoding encoding = encode_pixels(*model->networks, pixels);
-        latents.narrow(0, start, size).copy_(encoding.mean);
-        table->take(model->prior(), encoding, start);
-      });
+      const torch::Tensor pixels = pack_.images.slice(start, size);
+      Encoding encoding;
+      thread.run_in_pause([&] { encoding = encode_pixels(*model->networks, pixels); });
+      latents.narrow(0, start, size).copy_(encoding.mean);
+      // Not on the thread of the networks: with many components it takes longer than encoding.
+      table->take(model->prior(), encoding, start);
       encoded_ += size;
     } catch (const ApiError&) {  // too busy: people come first
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -114,7 +114,7 @@ void NearestImages::measure_errors(const ServedModel& model, ModelThread& thread
         torch::tensor(std::vector<int64_t>(rows.begin() + static_cast<int64_t>(first),
                                            rows.begin() + static_cast<int64_t>(first + size)));
     try {
-      thread.run([&] {
+      thread.run_in_pause([&] {
         const Vae& networks = *model.networks;
         const torch::Tensor means = decode_means(
             networks, latents.index_select(0, chosen).to(kFloat64).to(networks.device()));
