@@ -60,8 +60,13 @@ function json(body, signal) {
   return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
 }
 
+/** What the server last said about its images. */
+let data = { available: true, ready: true };
+
 export async function getModel(signal) {
-  return (await ask("model", { signal })).json();
+  const summary = await (await ask("model", { signal })).json();
+  data = summary.nearest;
+  return summary;
 }
 
 /**
@@ -111,8 +116,10 @@ export async function getMap(factor, images, signal) {
   return (await ask(`map?${new URLSearchParams({ factor, images })}`, { signal })).json();
 }
 
-/** What labels say about the components. */
+/** What labels say about the components: nothing without images, and an error while they are encoded. The server need not be asked for that. */
 export async function getStatements(signal) {
+  if (!data.available) return { factors: [], properties: [], given: {} };
+  if (!data.ready) throw new ApiError(503, `The images are being encoded: ${data.encoded.toLocaleString("en")} of ${data.images.toLocaleString("en")}`);
   return (await ask("statements", { signal })).json();
 }
 
