@@ -5,8 +5,8 @@ import { byId, counted, element, report, setText, show } from "./dom.mjs";
 import { byShare, componentLabel, percent } from "./values.mjs";
 import { VirtualGrid } from "./virtual_grid.mjs";
 
-/** Pixels from one card to the next. */
-const CARD = 80; // and a width that makes one column
+/** Pixels from one card to the next; cards are so wide that there is one column. */
+const CARD = { width: 1e6, height: 80 };
 
 /** What labels say about a component, in a few words. */
 export function statement(says) {
@@ -18,7 +18,7 @@ export class ComponentCards {
   constructor(choose) {
     Object.assign(this, { choose, listed: [], unfolded: false });
     this.grid = new VirtualGrid(byId("component-cards"), byId("card-space"), {
-      width: 1e6, height: CARD, make: () => this.#card(), fill: (card, place) => this.#fill(card, this.listed[place]),
+      ...CARD, make: () => this.#card(), fill: (card, place) => this.#fill(card, this.listed[place]),
     });
     byId("data-fold").addEventListener("click", () => {
       this.unfolded = !this.unfolded;

@@ -12,7 +12,7 @@ export class Labelling {
    * @param {() => void} onMark cells are marked or no longer
    */
   constructor({ chosen, choose, onLabelled, onMark }) {
-    Object.assign(this, { chosen, choose, onLabelled, onMark, marked: new Set(), marking: false, last: null });
+    Object.assign(this, { chosen, choose, onLabelled, onMark, marked: new Set(), marking: false });
     byId("label-all").addEventListener("click", () => this.#label(chosen()));
     byId("label-next").addEventListener("click", () => this.#next());
     byId("mark").addEventListener("click", () => this.#setMarking(!this.marking));
@@ -22,7 +22,7 @@ export class Labelling {
   }
 
   setModel(model, write) {
-    Object.assign(this, { model, write });
+    this.model = model;
     for (const id of ["labelling", "label-one"]) show(byId(id), write);
   }
 
@@ -48,7 +48,7 @@ export class Labelling {
     this.#showMarked();
   }
 
-  /** Marks an image or no longer; with `range`, all that are listed from the last one to it. @param {number[]} between */
+  /** Marks an image or no longer, or all of several. @param {number[]} between those that a click with Shift means; else none */
   toggle(index, between) {
     if (between.length > 0) between.forEach((each) => this.marked.add(each));
     else if (!this.marked.delete(index)) this.marked.add(index);

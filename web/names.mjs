@@ -2,7 +2,7 @@
 // there is a dialog only if the server may write.
 
 import { getStatements, setName } from "./api.mjs";
-import { announce, byId, element, report, show } from "./dom.mjs";
+import { announce, byId, element, show } from "./dom.mjs";
 import { componentLabel } from "./values.mjs";
 
 export class NameDialog {

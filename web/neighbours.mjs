@@ -21,9 +21,9 @@ export class Neighbours {
       element("input", { type: "checkbox", value: factor.name, checked: true, onchange: () => this.#draw() }), factor.name)));
   }
 
-  /** Whether images can be searched yet: they are encoded first, which may take minutes. @param {{ready, encoded, images}} data */
-  setData({ ready, encoded, images }) {
-    const text = ready ? "" : `The images are being encoded: ${encoded?.toLocaleString("en")} of ${images?.toLocaleString("en")}.`;
+  /** Whether images can be searched yet: they are encoded first, which may take minutes. @param {{available, ready, encoded, images}} data */
+  setData({ available, ready, encoded, images }) {
+    const text = available && !ready ? `The images are being encoded: ${encoded.toLocaleString("en")} of ${images.toLocaleString("en")}.` : "";
     setText(byId(`${this.id}-text`), text);
     if (ready === this.ready) return;
     this.ready = ready;

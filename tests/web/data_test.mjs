@@ -1,12 +1,12 @@
 // The data behind the model: lists of images by component, statements of labels, one image with its code, how far an upload is like
 // the data, maps and searches. Nothing is written without --write.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SETTLED, pause } from "./browser.mjs";
+import { pause } from "./browser.mjs";
 import { Portraits } from "./portraits.mjs";
-import { WIDTHS, drawPortraits, facet, serve, stop, visit } from "./served.mjs";
+import { drawPortraits, serve, stop, visit } from "./served.mjs";
 
 const { folder, run, browser, server } = await visit("data", { serving: ["--write"] });
 const portraits = new Portraits(drawPortraits(folder, 40), "glasses");

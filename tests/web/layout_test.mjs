@@ -14,6 +14,19 @@ const { folder, browser, server } = await visit("layout", { training, serving: [
 const portrait = join(folder, "portrait.png");
 writeFileSync(portrait, new Portraits(drawPortraits(folder, 40), "glasses").png(3));
 
+/** A file with a picture that no model of portraits has seen. */
+const checks = join(folder, "checks.png");
+writeFileSync(checks, Buffer.from(await browser.evaluate(`(() => {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [16, 16];
+  const context = canvas.getContext("2d");
+  for (let place = 0; place < 256; ++place) {
+    context.fillStyle = (place + (place >> 4)) % 2 ? "#f0f" : "#0f0";
+    context.fillRect(place % 16, place >> 4, 1, 1);
+  }
+  return canvas.toDataURL().split(",")[1];
+})()`), "base64"));
+
 const pinned = encodeURIComponent("seed=5&t=0.7&glasses=with");
 const openAll = (selector) => browser.evaluate(`document.querySelectorAll("${selector}").forEach((node) => (node.open = true))`);
 const LISTED = "document.querySelectorAll('.data-cell:not([hidden])').length > 4 && document.querySelector('.data-cell').ariaLabel !== 'Loading'";
@@ -23,10 +36,10 @@ async function visitData(state) {
   await browser.until(LISTED);
 }
 
-async function uploaded() {
+async function uploaded(file = portrait) {
   await browser.open(`${server.address}/#view=image&seed=3`);
   await browser.until("document.querySelectorAll('#code .panel').length === 3");
-  await browser.chooseFile("#file", portrait);
+  await browser.chooseFile("#file", file);
   await browser.until("document.getElementById('edited').naturalWidth > 0 && document.getElementById('trust').textContent !== ''");
 }
 
@@ -60,8 +73,8 @@ const states = {
     await browser.until("document.querySelectorAll('#similar-images img').length === 8");
   },
   async "an image unlike the data"() {
-    await uploaded();
-    await browser.evaluate("(() => { const text = document.getElementById('unlike'); text.textContent = 'This image is unlike the images that the model has learned from. Its code and probabilities mean little.'; text.hidden = false; document.getElementById('code').classList.add('doubtful-code'); })()");
+    await uploaded(checks);
+    await browser.until("!document.getElementById('unlike').hidden");
   },
   "all images": () => visitData("&images=,,index,"),
   async "a component, its map and labels"() {
@@ -76,7 +89,10 @@ const states = {
   },
   async "marked images"() {
     await visitData("&images=,,index,");
-    await browser.evaluate("(() => { document.getElementById('mark').click(); [...document.querySelectorAll('.data-cell')].slice(0, 3).forEach((cell) => cell.click()); })()");
+    await browser.evaluate(`(() => {
+      document.getElementById("mark").click();
+      [...document.querySelectorAll(".data-cell")].slice(0, 3).forEach((cell) => cell.click());
+    })()`);
     await browser.until("document.querySelectorAll('.data-cell[aria-pressed=true]').length === 3");
   },
   async "one image"() {
@@ -95,7 +111,13 @@ const states = {
   },
   async "a message and no server"() {
     await states.explore();
-    await browser.evaluate("(() => { window.fetch = () => Promise.reject(new Error('gone')); document.getElementById('redraw').click(); const field = document.getElementById('seed'); field.value = 'x'; field.dispatchEvent(new Event('change')); })()");
+    await browser.evaluate(`(() => {
+      window.fetch = () => Promise.reject(new Error("gone"));
+      document.getElementById("redraw").click();
+      const field = document.getElementById("seed");
+      field.value = "x";
+      field.dispatchEvent(new Event("change"));
+    })()`);
     await browser.until("!document.getElementById('connection').hidden && document.getElementById('announcement').textContent !== ''");
   },
 };
@@ -118,7 +140,7 @@ function outside() {
       && !node.matches(".off-screen, .unseen, caption, .crop-handle, .crop-box, option, datalist, datalist *") && !scrolls(node)).filter((node) => {
       const box = node.getBoundingClientRect();
       return box.width > 1 && (box.right > area.right + 1 || box.left < area.left - 1 || (downwards && box.bottom > area.bottom + 1));
-    }).map((node) => card.className + " " + (card.dataset.factor ?? card.id) + ": " + node.tagName + " " + (node.id || node.className?.baseVal || node.className) + " " + node.textContent.slice(0, 30));
+    }).map((node) => card.className + " " + (card.dataset.factor ?? card.id) + ": " + node.outerHTML.slice(0, 90));
   })`);
 }
 
@@ -129,7 +151,8 @@ function squeezed() {
     const found = [];
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const text = node.textContent.trim();
-      if (text.length < 4 || !node.parentElement.checkVisibility() || node.parentElement.closest(".off-screen, .unseen, caption, option, #share, #theme, code")) continue;
+      const aside = ".off-screen, .unseen, caption, option, #share, #theme, code"; // for screen readers, or made to wrap
+      if (text.length < 4 || !node.parentElement.checkVisibility() || node.parentElement.closest(aside)) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top)));
