@@ -214,6 +214,27 @@ test("images are searched by an upload, by chosen factors and by the edited pict
   assert.ok(right >= 7, await found());
 });
 
+test("while images are encoded a search says so, and it finds them when they are", async () => {
+  await open("#seed=3");
+  await browser.until("document.getElementById('picture').naturalWidth > 0");
+  await browser.evaluate(`(() => {
+    window.realFetch = window.fetch;
+    window.fetch = async (address, options) => {
+      const answer = await window.realFetch(address, options);
+      if (address !== "api/v1/model") return answer;
+      const summary = await answer.json();
+      return Response.json({ ...summary, nearest: { ...summary.nearest, ready: false, encoded: 1600 } });
+    };
+    dispatchEvent(new Event("facet-changed"));
+  })()`);
+  await browser.until("document.getElementById('nearest-text').textContent === 'The images are being encoded: 1,600 of 3,000.'");
+  await browser.click("#nearest summary");
+  await pause(300);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#nearest-images img').length"), 0);
+  await browser.evaluate("window.fetch = window.realFetch; dispatchEvent(new Event('facet-changed'))");
+  await browser.until("document.querySelectorAll('#nearest-images img').length === 8 && document.getElementById('nearest-text').textContent === ''");
+});
+
 test("without --write nothing can be written", async () => {
   const other = await serve(run);
   const files = () => readdirSync(run).map((name) => `${name} ${statSync(join(run, name)).mtimeMs}`);
