@@ -1,6 +1,6 @@
 // How fast the explorer is for one visitor and for many: milliseconds to the first picture and from a switch to its picture,
 // frames per second while images and components scroll, pictures per second at scale 1 from eight clients, and the
-// server's memory over many requests.
+// server's memory over many requests. Work is the CPU time of the page's thread, which other programs disturb less.
 //   node bench/explorer_page.mjs PROGRAM RUN [REQUESTS [PACK]]
 import { readFileSync } from "node:fs";
 import { Browser, SETTLED, findBrowser, pause } from "../tests/web/browser.mjs";
@@ -23,29 +23,42 @@ async function firstPicture(browser, address) {
   return quantile(times, 0.5);
 }
 
-/** Milliseconds from a click to the decoded picture, measured in the page. */
-async function switches(browser) {
-  return browser.evaluate(`(async () => {
-    const [image, times] = [document.getElementById("picture"), []];
-    const buttons = [...document.querySelectorAll("#factors .switch, #factors [role=radio]")].filter((node) => node.checkVisibility());
-    for (let turn = 0; turn < 100; ++turn) {
-      const began = performance.now();
-      const old = image.src;
-      buttons[(7 * turn) % buttons.length].click();
-      while (image.src === old && performance.now() - began < 1000) await new Promise((resolve) => setTimeout(resolve, 1));
-      await image.decode();
-      if (image.src !== old) times.push(performance.now() - began);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-    }
-    return times;
-  })()`);
+const FRAMES = ["disabled-by-default-devtools.timeline.frame", "devtools.timeline.frame"];
+const TASKS = ["devtools.timeline", "disabled-by-default-devtools.timeline", "toplevel"];
+
+/** Milliseconds of CPU time of the thread that runs the page. */
+function workOf(events) {
+  const names = events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain");
+  const isPage = ({ pid, tid }) => names.some((known) => known.pid === pid && known.tid === tid);
+  return events.filter((event) => event.ph === "X" && event.name === "RunTask" && isPage(event)).reduce((sum, { tdur = 0 }) => sum + tdur / 1000, 0);
 }
 
-/** Frames that Chromium drew per second, by its trace, while an element scrolls for three seconds. */
+/** Milliseconds from a click to the decoded picture, measured in the page, and the work of a switch. */
+async function switches(browser) {
+  let times = [];
+  const events = await browser.trace(TASKS, async () => {
+    times = await browser.evaluate(`(async () => {
+      const [image, times] = [document.getElementById("picture"), []];
+      const buttons = [...document.querySelectorAll("#factors .switch, #factors [role=radio]")].filter((node) => node.checkVisibility());
+      for (let turn = 0; turn < 100; ++turn) {
+        const began = performance.now();
+        const old = image.src;
+        buttons[(7 * turn) % buttons.length].click();
+        while (image.src === old && performance.now() - began < 1000) await new Promise((resolve) => setTimeout(resolve, 1));
+        await image.decode();
+        if (image.src !== old) times.push(performance.now() - began);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+      return times;
+    })()`);
+  });
+  return { times, work: workOf(events) / 100 };
+}
+
+/** Frames that Chromium drew per second, by its trace, while an element scrolls for three seconds, and the work of one. */
 async function frames(browser, selector) {
-  if (!(await browser.evaluate(`document.querySelector("${selector}") !== null`))) return 0;
   let seconds = 0;
-  const events = await browser.trace(["disabled-by-default-devtools.timeline.frame", "devtools.timeline.frame"], async () => {
+  const events = await browser.trace([...FRAMES, ...TASKS], async () => {
     seconds = await browser.evaluate(`(async () => {
       const node = document.querySelector("${selector}");
       const began = performance.now();
@@ -57,7 +70,8 @@ async function frames(browser, selector) {
       return (performance.now() - began) / 1000;
     })()`);
   });
-  return events.filter(({ name }) => name === "DrawFrame").length / seconds;
+  const drawn = events.filter(({ name }) => name === "DrawFrame").length;
+  return `${(drawn / seconds).toFixed(0)} frames per second, work ${(workOf(events) / drawn).toFixed(1)} ms per frame`;
 }
 
 function residentMiB(child) {
@@ -82,14 +96,23 @@ const server = await serve(run, pack ? ["--pack", pack] : []);
 const browser = await Browser.start(findBrowser());
 await browser.resize(1280, 900);
 console.log(`first picture: ${(await firstPicture(browser, server.address)).toFixed(0)} ms (median of 5)`);
-const times = await switches(browser);
-console.log(`switch to picture: median ${quantile(times, 0.5).toFixed(0)} ms, 95th percentile ${quantile(times, 0.95).toFixed(0)} ms (${times.length} switches)`);
-const wall = await frames(browser, "#factors .wall");
-if (wall > 0) console.log(`wall of components: ${wall.toFixed(0)} frames per second`);
+const { times, work } = await switches(browser);
+console.log(`switch to picture: median ${quantile(times, 0.5).toFixed(0)} ms, 95th percentile ${quantile(times, 0.95).toFixed(0)} ms (${times.length} switches), `
+  + `work ${work.toFixed(1)} ms, ${await browser.evaluate("document.querySelectorAll('*').length")} nodes`);
+if (await browser.evaluate("document.querySelector('#factors .wall') !== null")) {
+  console.log(`wall of components: ${await frames(browser, "#factors .wall")}`);
+}
 await browser.open(`${server.address}/#view=data&images=,,index,`);
-await browser.until("document.querySelectorAll('.data-cell').length > 8");
+await browser.until("document.querySelectorAll('.data-cell').length > 8", 1200000); // once all images are encoded
 await pause(500);
-console.log(`grid of ${await browser.text("data-count")}: ${(await frames(browser, "#data-grid")).toFixed(0)} frames per second`);
+console.log(`grid of ${await browser.text("data-count")}: ${await frames(browser, "#data-grid")}`);
+const factor = await browser.evaluate("[...document.querySelectorAll('#data-factor option')].at(-1).value");
+await browser.open(`${server.address}/#view=data&images=${encodeURIComponent(factor)},,typical,`);
+await browser.until("document.querySelectorAll('.component-card').length > 3");
+await pause(500);
+if (await browser.evaluate("(({ scrollHeight, clientHeight }) => scrollHeight > 2 * clientHeight)(document.getElementById('component-cards'))")) {
+  console.log(`cards of components: ${await frames(browser, "#component-cards")}`);
+}
 await browser.end();
 await load(server.address, 500);
 const before = residentMiB(server.child);

@@ -7,7 +7,7 @@ export const isLocal = globalThis.document?.documentElement.dataset.backend === 
 
 export const {
   getModel, generate, decode, edit, encode, nearest, getDirections, getMetrics, getAtlas, getImages, getImage, getStatements,
-  getReconstructions, getProgress, setName, setLabels,
+  getReconstructions, getProgress, getMap, setName, setLabels,
 } = await (isLocal ? import("./local.mjs") : import("./server.mjs"));
 
 /** Milliseconds after which a request is cancelled when a newer one arrives. */

@@ -8,8 +8,9 @@ import { Connection } from "./connection.mjs";
 import { announce, byId, copy, counted, report, show } from "./dom.mjs";
 import { DataView } from "./data.mjs";
 import { Explore } from "./explore.mjs";
+import { NameDialog } from "./names.mjs";
 import { sentence } from "./phases.mjs";
-import { VIEWS, fitted, fromAddress } from "./state.mjs";
+import { VIEWS, fitted, fromAddress, renamedIn } from "./state.mjs";
 import { Store } from "./store.mjs";
 import { TrainingView } from "./training.mjs";
 import { UploadView } from "./upload.mjs";
@@ -21,12 +22,16 @@ const THEMES = ["auto", "light", "dark"];
 
 const store = new Store(fromAddress(location.hash).state, update);
 
-const explore = new Explore(store);
+/** Names that were given here and that the next answer about the model will have. */
+const renames = [];
+const names = new NameDialog((rename) => renames.push(rename));
+const explore = new Explore(store, names);
 const upload = new UploadView(store);
-const data = new DataView(store, (file) => upload.take([file]));
+const data = new DataView(store, (file) => upload.take([file]), names);
 const training = new TrainingView(store);
 const connection = new Connection(byId("connection"), byId("picture-frame"));
 let summary = null;
+let atlases = null;
 
 function update() {
   const { view } = store.state;
@@ -74,13 +79,16 @@ async function watchModel() {
     data.setSummary(next);
     if (store.state.view === "data" && !changed) data.update(store.state);
     if (changed && next.model) {
-      const atlases = new Atlases(next.model);
-      explore.setModel(next.model, atlases, next.nearest.available);
-      upload.setModel(next.model, atlases, next.limits, next.nearest.available);
+      if (renames.length > 0) store.replace(renames.splice(0).reduce(renamedIn, store.state));
+      atlases?.close();
+      atlases = new Atlases(next.model);
+      explore.setModel(next.model, atlases, next.nearest.available, next.write);
+      upload.setModel(next.model, atlases, next);
       data.setModel(next.model, atlases, next);
       training.setModel(next.model);
     }
     explore.setTraining(next.training, next.nearest);
+    upload.neighbours.setData(next.nearest);
     store.settle();
     if (first || changed) readAddress();
     else if (returned) update(); // what was requested in the meantime has no answer yet

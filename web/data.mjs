@@ -2,27 +2,27 @@
 // request, what labels say about them, and one image with its code. The grid is virtual: only the rows in view exist, and
 // images arrive in sheets of 64.
 
-import { Newest, getImage, getImages, getStatements, setLabels, setName } from "./api.mjs";
-import { announce, byId, counted, element, report, show } from "./dom.mjs";
+import { Newest, getImage, getImages, getStatements } from "./api.mjs";
+import { ComponentCards } from "./cards.mjs";
+import { announce, byId, counted, element, pngBlob, report, show } from "./dom.mjs";
+import { Labelling } from "./labels.mjs";
 import { ComponentMap } from "./map.mjs";
-import { byShare, componentLabel, percent } from "./values.mjs";
+import { SpriteSheet, clear } from "./sprites.mjs";
+import { percent } from "./values.mjs";
+import { VirtualGrid } from "./virtual_grid.mjs";
 
 const SHEET = 64;
-const CELL = 76;
+/** Pixels of a cell of the grid, and of the image in it. */
+const CELL = { side: 76, image: 68 };
 /** Sheets that are kept; older ones are requested again. */
 const KEPT_SHEETS = 200;
 const ORDERS = { typical: "most typical first", borderline: "borderline first", outliers: "outliers first", index: "as in the data" };
 
-/** What labels say about a component, in a few words. */
-export function statement(says) {
-  return says.map(({ property, value, share }) => `${property.replaceAll("_", " ")}: ${value} ${Math.round(100 * share)} %`).join(", ");
-}
-
 export class DataView {
-  constructor(store, openImage) {
-    Object.assign(this, { store, openImage, sheets: new Map(), total: 0, marked: new Set() });
+  /** @param {(file: File) => void} openImage takes an image to be edited @param {NameDialog} names */
+  constructor(store, openImage, names) {
+    Object.assign(this, { store, openImage, names, sheets: new Map(), total: -1, markedAt: null });
     this.statements = new Newest(report);
-    this.lists = new Newest(report);
     byId("data-order").append(...Object.entries(ORDERS).map(([value, text]) => element("option", { value }, text)));
     byId("data-order").addEventListener("change", () => this.#choose({ order: byId("data-order").value }));
     byId("data-factor").addEventListener("change", () => this.#choose({ factor: byId("data-factor").value || null, component: null }));
@@ -31,15 +31,20 @@ export class DataView {
       this.#choose({ component });
       announce(`Images of ${name}`);
     });
+    this.cards = new ComponentCards((component) => this.#choose({ component }));
+    this.labelling = new Labelling({
+      chosen: () => this.store.state.data, choose: (changes) => this.#choose(changes), onLabelled: () => this.#refresh(),
+      onMark: () => this.grid.refill(),
+    });
     this.scroller = byId("data-grid");
-    this.scroller.addEventListener("scroll", () => this.#layout(), { passive: true });
     this.scroller.addEventListener("keydown", (event) => this.#key(event));
-    new ResizeObserver(() => this.#layout()).observe(this.scroller);
+    this.grid = new VirtualGrid(this.scroller, byId("data-space"), {
+      width: CELL.side, height: CELL.side, make: () => this.#cell(), fill: (cell, place) => this.#fill(cell, place),
+    });
     byId("image-close").addEventListener("click", () => byId("image-dialog").close());
     byId("image-edit").addEventListener("click", () => this.#edit());
-    byId("label-all").addEventListener("click", () => this.#labelComponent());
     byId("label-one").addEventListener("submit", (event) => this.#labelOne(event));
-    byId("rename").addEventListener("click", () => this.#rename());
+    byId("rename").addEventListener("click", () => names.open(this.#factor(), this.store.state.data.component, true));
   }
 
   setModel(model, atlases, summary) {
@@ -49,9 +54,7 @@ export class DataView {
     const { data } = this.store.state;
     byId("data-factor").replaceChildren(element("option", { value: "" }, "all images"),
       ...model.factors.map((factor) => element("option", { value: factor.name }, factor.name)));
-    show(byId("labelling"), summary.write);
-    show(byId("label-one"), summary.write);
-    show(byId("rename"), summary.write);
+    this.labelling.setModel(model, summary.write);
     if (data.factor && !model.factors.some((factor) => factor.name === data.factor)) this.#choose({ factor: null, component: null });
   }
 
@@ -60,9 +63,16 @@ export class DataView {
   }
 
   #forget() {
-    this.sheets.clear();
-    this.total = 0;
-    this.asked = null;
+    for (const sheet of [...this.sheets.keys()]) this.#drop(sheet);
+    this.total = -1;
+    this.key = null;
+  }
+
+  /** Labels have changed. */
+  #refresh() {
+    this.#forget();
+    this.known = null;
+    this.update(this.store.state);
   }
 
   #choose(changes) {
@@ -83,8 +93,8 @@ export class DataView {
     byId("data-unlabelled").value = state.data.unlabelled ?? "";
     const key = JSON.stringify([state.data, this.model.version]);
     if (key !== this.key) {
-      this.key = key;
       this.#forget();
+      this.key = key;
       this.scroller.scrollTop = 0;
       this.#components(state.data);
       this.#request(0);
@@ -93,14 +103,8 @@ export class DataView {
 
   async #loadStatements(signal) {
     this.known = await getStatements(signal);
-    const names = [...new Set([...this.known.properties.map((property) => property.name), ...Object.keys(this.known.given)])];
-    byId("data-unlabelled").replaceChildren(element("option", { value: "" }, "labelled or not"),
-      ...names.map((name) => element("option", { value: name }, `without ${name}`)));
+    this.labelling.setKnown(this.known);
     byId("data-unlabelled").value = this.store.state.data.unlabelled ?? "";
-    byId("properties").replaceChildren(...names.map((name) => element("option", { value: name })));
-    byId("label-values").replaceChildren(...this.known.properties.flatMap((property) => property.values.map((value) => element("option", { value }))));
-    const given = Object.entries(this.known.given).map(([name, count]) => `${name}: ${counted(count, "image")}`).join(", ");
-    byId("given").textContent = given === "" ? "" : `Given here: ${given}`;
     this.#components(this.store.state.data);
   }
 
@@ -108,33 +112,16 @@ export class DataView {
     return this.model.factors.find((factor) => factor.name === this.store.state.data.factor);
   }
 
-  /** The components of the chosen factor by share, each with its statement; dead ones are folded. */
+  /** The components of the chosen factor, each with its statement. */
   #components({ factor: name, component }) {
-    const factor = this.model.factors.find((candidate) => candidate.name === name);
+    const factor = this.#factor();
     this.map.update(factor, this.model, this.atlases);
-    show(byId("data-components"), factor !== undefined);
-    const property = factor && this.known?.factors.find((each) => each.name === name)?.property;
-    byId("data-suggestion").textContent = property && !factor.named ? `The labels of ${property} explain this factor.` : "";
+    const says = this.known?.factors.find((each) => each.name === name);
+    this.cards.update(factor, this.atlases, says?.components, component);
+    byId("data-suggestion").textContent = says?.property && !factor.named ? `The labels of ${says.property} explain this factor.` : "";
     byId("rename").textContent = factor && component !== null ? "Rename the component" : "Rename the factor";
     show(byId("rename"), factor !== undefined && this.summary.write);
-    show(byId("label-all"), factor !== undefined && component !== null);
-    if (!factor) return;
-    const says = this.known?.factors.find((each) => each.name === name)?.components;
-    const cards = byShare(factor).filter((index) => factor.components[index].living || (says?.[index].images ?? 0) > 0)
-      .map((index) => this.#card(factor, index, says?.[index], String(component) === String(index)));
-    const dead = factor.components.length - cards.length;
-    byId("data-components").replaceChildren(...cards,
-      ...(dead > 0 ? [element("p", { class: "note" }, `${counted(dead, "dead component")} not shown`)] : []));
-  }
-
-  #card(factor, index, known, chosen) {
-    const component = factor.components[index];
-    const text = known ? [counted(known.images, "image"), statement(known.says)].filter(Boolean).join(" · ") : percent(component.weight);
-    return element("button", {
-      class: "component-card", type: "button", "aria-pressed": String(chosen),
-      onclick: () => this.#choose({ component: chosen ? null : index }),
-    }, this.atlases.thumbnail(factor, index),
-    element("span", { class: "card-text" }, element("strong", {}, componentLabel(factor, component)), element("span", { class: "note" }, text)));
+    this.labelling.update();
   }
 
   // The virtual grid
@@ -144,83 +131,86 @@ export class DataView {
     const { data } = this.store.state;
     const key = this.key;
     this.sheets.set(sheet, null);
-    if (this.sheets.size > KEPT_SHEETS) this.sheets.delete(this.sheets.keys().next().value);
-    getImages({ ...data, offset: SHEET * sheet, count: SHEET }).then(async (answer) => {
+    if (this.sheets.size > KEPT_SHEETS) this.#drop(this.sheets.keys().next().value);
+    getImages({ ...data, offset: SHEET * sheet, count: SHEET }).then((answer) => {
       if (key !== this.key) return;
-      this.total = answer.total;
+      if (this.total !== answer.total) {
+        this.total = answer.total;
+        this.grid.setCount(answer.total);
+      }
       byId("data-count").textContent = counted(answer.total, "image");
-      if (answer.sheet === "") return;
-      const bytes = Uint8Array.from(atob(answer.sheet), (sign) => sign.charCodeAt(0));
-      this.sheets.set(sheet, { ...answer, bitmap: await createImageBitmap(new Blob([bytes], { type: "image/png" })) });
-      this.drawn = null;
-      this.#layout();
+      if (answer.sheet === "" || !this.sheets.has(sheet)) return;
+      const sprites = new SpriteSheet(pngBlob(answer.sheet), this.model.shape, answer.columns, answer.images.length);
+      this.sheets.set(sheet, { images: answer.images, sprites });
+      this.grid.refill();
     }).catch((error) => {
       this.sheets.delete(sheet);
       report(error);
     });
   }
 
-  /** Places the cells of the rows in view; those of a row that leaves are moved to the row that comes. */
-  #layout() {
-    const { clientWidth, clientHeight, scrollTop } = this.scroller;
-    const columns = Math.max(1, Math.floor(clientWidth / CELL));
-    const first = Math.max(0, Math.floor(scrollTop / CELL) - 1) * columns;
-    const most = (Math.ceil(clientHeight / CELL) + 3) * columns;
-    const last = Math.min(this.total, first + most);
-    const key = `${first} ${last} ${columns} ${this.total} ${this.key}`;
-    if (key === this.drawn) return;
-    this.drawn = key;
-    byId("data-space").style.height = `${Math.ceil(this.total / columns) * CELL}px`;
-    this.cells ??= [];
-    for (let place = first; place < last; ++place) this.#cell(place % most, place, columns);
-    this.cells.forEach((cell, slot) => show(cell.node, slot < most && cell.place >= first && cell.place < last));
+  #drop(sheet) {
+    this.sheets.get(sheet)?.sprites.close();
+    this.sheets.delete(sheet);
   }
 
-  #cell(slot, place, columns) {
+  #cell() {
+    const picture = element("span", { class: "data-image" });
+    const cell = { picture, shown: null };
+    cell.node = element("button", { class: "data-cell", type: "button", onclick: (event) => this.#click(cell, event) }, picture);
+    return cell;
+  }
+
+  /** Shows an image in a cell, if it has arrived. */
+  #fill(cell, place) {
     const [sheet, row] = [Math.floor(place / SHEET), place % SHEET];
-    let cell = this.cells[slot];
-    if (!cell) {
-      const canvas = element("canvas", { class: "data-image" });
-      cell = { canvas, node: element("button", { class: "data-cell", type: "button", onclick: () => this.#open(cell) }, canvas) };
-      this.cells[slot] = cell;
-      byId("data-space").insertBefore(cell.node, this.cells.slice(slot + 1).find((next) => next)?.node ?? null);
-    }
-    cell.node.style.transform = `translate(${(place % columns) * CELL}px, ${Math.floor(place / columns) * CELL}px)`;
     const loaded = this.sheets.get(sheet);
     if (loaded === undefined) this.#request(sheet);
-    const image = loaded?.images[row];
-    cell.place = place;
+    else this.sheets.delete(sheet) && this.sheets.set(sheet, loaded); // used last, so dropped last
+    const image = loaded?.images[row] ?? null;
+    if (this.labelling.marking && image) cell.node.setAttribute("aria-pressed", String(this.labelling.marked.has(image.index)));
+    else cell.node.removeAttribute("aria-pressed");
     if (cell.shown === image && image) return;
     cell.shown = image;
-    const { width, height } = this.model.shape;
-    [cell.canvas.width, cell.canvas.height] = [width, height];
     cell.node.setAttribute("aria-label", image ? `Image ${image.index}` : "Loading");
-    if (!image) return;
-    const [left, top] = [(row % loaded.columns) * width, Math.floor(row / loaded.columns) * height];
-    cell.canvas.getContext("2d").drawImage(loaded.bitmap, left, top, width, height, 0, 0, width, height);
+    if (image) loaded.sprites.show(cell.picture, row, CELL.image);
+    else clear(cell.picture);
+  }
+
+  /** Opens an image, or marks it; with Shift, all from the one before. */
+  #click(cell, event) {
+    if (!cell.shown) return;
+    if (!this.labelling.marking) {
+      this.#open(cell.shown.index);
+      return;
+    }
+    const [from, to] = [Math.min(this.markedAt, cell.place), Math.max(this.markedAt, cell.place)];
+    const between = event.shiftKey && this.markedAt !== null
+      ? Array.from({ length: to - from + 1 }, (_, step) => this.#imageAt(from + step)).filter(Boolean).map(({ index }) => index) : [];
+    this.markedAt = cell.place;
+    this.labelling.toggle(cell.shown.index, between);
+  }
+
+  /** An image of the list, if it has arrived. */
+  #imageAt(place) {
+    return this.sheets.get(Math.floor(place / SHEET))?.images[place % SHEET];
   }
 
   #key(event) {
-    const columns = Math.max(1, Math.floor(this.scroller.clientWidth / CELL));
-    const focused = this.cells?.find((cell) => cell?.node === document.activeElement);
-    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+    const focused = this.grid.cells.find((cell) => cell.node === document.activeElement);
+    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.grid.columns, ArrowUp: -this.grid.columns }[event.key];
     if (!focused || !move) return;
     event.preventDefault();
     const place = Math.max(0, Math.min(this.total - 1, focused.place + move));
-    const row = Math.floor(place / columns);
-    if (row * CELL < this.scroller.scrollTop) this.scroller.scrollTop = row * CELL;
-    const under = (row + 1) * CELL - this.scroller.clientHeight;
-    if (under > this.scroller.scrollTop) this.scroller.scrollTop = under;
-    this.#layout();
-    this.cells.find((cell) => cell?.place === place && !cell.node.hidden)?.node.focus();
+    this.grid.reveal(place);
+    this.grid.cellAt(place)?.node.focus();
   }
 
   // One image
 
-  async #open(cell) {
-    if (!cell.shown) return;
+  async #open(index) {
     try {
-      const { image } = await getImage(cell.shown.index);
+      const { image } = await getImage(index);
       this.opened = image;
       byId("image-large").src = "data:image/png;base64," + image.png;
       byId("image-large").alt = `Image ${image.index}`;
@@ -246,54 +236,8 @@ export class DataView {
     this.openImage(new File([bytes], this.opened.file, { type: "image/png" }));
   }
 
-  // What people add to the run
-
-  async #rename() {
-    const factor = this.#factor();
-    const { component } = this.store.state.data;
-    const known = this.known?.factors.find((each) => each.name === factor.name);
-    const says = component === null ? known?.property : known?.components[component]?.says[0]?.value;
-    const old = component === null ? factor.name : factor.components[component].name;
-    const name = prompt(`A name for ${component === null ? "the factor" : "component"} ${old}. Nothing gives back its own name.`, says ?? old);
-    if (name === null) return;
-    try {
-      await setName(factor.name, component, name.trim());
-      if (component === null) this.store.set({ ...this.store.state, data: { ...this.store.state.data, factor: name.trim() || factor.original || factor.name } }, true);
-      announce(`Renamed: ${old} is now ${name.trim() || "as in the model"}`);
-      dispatchEvent(new Event("facet-changed"));
-    } catch (error) {
-      report(error);
-    }
-  }
-
-  async #label(target) {
-    const [property, value] = [byId("label-property").value.trim(), byId("label-value").value.trim()];
-    if (property === "") {
-      announce("Write the property first, such as hair_style", true);
-      return;
-    }
-    try {
-      const { images } = await setLabels({ property, value, ...target });
-      announce(value === "" ? `${counted(images, "label")} taken back` : `${counted(images, "image")} labelled ${property}: ${value}`);
-      this.#forget();
-      this.key = null;
-      this.known = null;
-      this.update(this.store.state);
-    } catch (error) {
-      report(error);
-    }
-  }
-
-  #labelComponent() {
-    const { factor, component } = this.store.state.data;
-    this.#label({ factor, component });
-  }
-
   async #labelOne(event) {
     event.preventDefault();
-    byId("label-property").value = byId("one-property").value;
-    byId("label-value").value = byId("one-value").value;
-    await this.#label({ rows: [this.opened.index] });
-    this.#open({ shown: this.opened });
+    if (await this.labelling.labelOne(this.opened.index)) this.#open(this.opened.index);
   }
 }

@@ -34,6 +34,11 @@ export function show(node, visible) {
   node.hidden = !visible;
 }
 
+/** Sets a text if it is another: the same one again would be drawn again. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /**
  * Replaces the panels of the factors, for example when a training run has saved a new model. Open details stay open
  * and the focus stays on the same control.

@@ -40,8 +40,9 @@ function description(components, model) {
 }
 
 export class Explore {
-  constructor(store) {
-    this.store = store;
+  /** @param {NameDialog} names */
+  constructor(store, names) {
+    Object.assign(this, { store, names });
     this.panels = [];
     this.shown = null;
     this.pinned = null;
@@ -67,11 +68,12 @@ export class Explore {
     byId("smooth").addEventListener("click", () => this.#set({ smooth: !store.state.smooth }));
   }
 
-  setModel(model, atlases, hasNearest) {
+  /** @param {boolean} write whether factors and components may be named */
+  setModel(model, atlases, hasNearest, write) {
     this.model = model;
     this.shown = this.pinned = null;
     this.scale = downloadScale(model.shape);
-    this.panels = model.factors.map((factor) => new FactorPanel(factor, atlases, this.#actions()));
+    this.panels = model.factors.map((factor) => new FactorPanel(factor, atlases, this.#actions(write)));
     replacePanels(byId("factors"), this.panels.map((panel) => panel.node));
     this.combinations.setModel(model);
     this.paths.setModel(model);
@@ -82,6 +84,7 @@ export class Explore {
 
   /** The speed of a training in phase 1, and reconstructions by its newest model once the data are read. */
   setTraining(training, data) {
+    this.neighbours.setData(data);
     byId("phase-one-speed").textContent = speedText(training);
     if (!this.model || this.model.placed || !(data.images > 0) || this.pairsOf === this.model.version) return;
     this.pairsOf = this.model.version;
@@ -97,7 +100,7 @@ export class Explore {
       element("figcaption", {}, `error ${error.toFixed(1)}`))));
   }
 
-  #actions() {
+  #actions(write) {
     const changed = (operation, gesture = false) => this.#set({ picture: operation(this.store.state.picture) }, gesture);
     return {
       choose: (factor, index) => changed((picture) => choose(picture, factor.name, factor.components[index].name)),
@@ -107,6 +110,7 @@ export class Explore {
       move: (factor, dimension, value) =>
         changed((picture) => move(picture, factor.name, dimension, value), `move ${factor.name} ${dimension}`),
       reset: (factor) => changed((picture) => withChoice(picture, factor.name, { offsets: new Map() })),
+      rename: write ? (factor) => this.names.open(factor, this.#component(factor), false) : undefined,
     };
   }
 

@@ -1,10 +1,11 @@
-// The panel of one factor: its values to choose from (values.mjs), the directions within the current component, and what
+// The panel of one factor: its values to choose from (values.mjs, strip.mjs), the directions within the current component, and what
 // redrawing does to it. The same values choose what to draw and what to change in an encoded image.
 
 import { getDirections } from "./api.mjs";
-import { element, icon, report, show } from "./dom.mjs";
+import { element, icon, report, setText, show } from "./dom.mjs";
 import { LARGEST_OFFSET } from "./state.mjs";
-import { componentLabel, isBinary, percent, valuesOf } from "./values.mjs";
+import { ComponentStrip } from "./strip.mjs";
+import { ValueSwitch, componentLabel, isBinary, percent } from "./values.mjs";
 
 const MOST_DIRECTIONS = 6;
 
@@ -22,7 +23,7 @@ class Directions {
     this.component = component;
     this.offsets = offsets;
     if (component >= 0) {
-      this.summary.textContent = `Move within “${componentLabel(this.factor, this.factor.components[component])}”`;
+      setText(this.summary, `Move within “${componentLabel(this.factor, this.factor.components[component])}”`);
     }
     show(this.reset, offsets.size > 0);
     if (offsets.size > 0 && this.loaded === null) this.node.open = true;
@@ -65,6 +66,11 @@ class Directions {
   }
 }
 
+/** The controls that suit a factor. @param {boolean} coded whether they show probabilities too */
+function valuesOf(factor, atlases, choose, coded) {
+  return isBinary(factor) ? new ValueSwitch(factor, atlases, choose) : new ComponentStrip(factor, atlases, choose, coded);
+}
+
 function small(name, symbol, title, onclick, attributes = {}) {
   return element("button", { class: "small", type: "button", title, onclick, ...attributes },
     icon(symbol), element("span", {}, name));
@@ -72,13 +78,14 @@ function small(name, symbol, title, onclick, attributes = {}) {
 
 /**
  * The panel of a factor in the explore view.
- * @param {{choose, any, hold, redraw, move, reset}} actions the first argument of each is the factor
+ * @param {{choose, any, hold, redraw, move, reset, rename?}} actions the first argument of each is the factor; names cannot be
+ *   changed without `rename`
  */
 export class FactorPanel {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
-    this.values = valuesOf(factor, atlases, choose);
+    this.values = valuesOf(factor, atlases, choose, false);
     this.directions = new Directions(factor,
       (dimension, value) => actions.move(factor, dimension, value), () => actions.reset(factor));
     this.any = small("Any", "any", "Draw the value from the learned weights", () => actions.any(factor));
@@ -88,7 +95,9 @@ export class FactorPanel {
       button.setAttribute("aria-label", `${button.textContent}: ${factor.name}`);
     }
     this.note = element("span", { class: "note" });
-    const heading = element("h3", {}, factor.name);
+    const heading = element("h3", {}, actions.rename ? element("button", {
+      type: "button", title: "Name this factor or the component that is shown", "aria-label": `Rename ${factor.name}`, onclick: () => actions.rename(factor),
+    }, factor.name) : factor.name);
     this.node = element("section", { class: isBinary(factor) ? "panel binary" : "panel", "aria-label": factor.name },
       element("div", { class: "panel-head" }, element("div", { class: "panel-title" }, heading, this.note),
         element("div", { class: "panel-actions" }, this.any, this.hold, this.redraw)),
@@ -104,7 +113,7 @@ export class FactorPanel {
     this.hold.setAttribute("aria-pressed", String(choice.held));
     this.node.classList.toggle("held", choice.held);
     this.directions.update(component, choice.offsets);
-    this.note.textContent = factorNote(this.factor, choice, component);
+    setText(this.note, factorNote(this.factor, choice, component));
   }
 }
 
@@ -119,7 +128,7 @@ export class CodePanel {
   constructor(factor, atlases, actions) {
     this.factor = factor;
     const choose = (index) => actions.choose(factor, index);
-    this.values = valuesOf(factor, atlases, choose);
+    this.values = valuesOf(factor, atlases, choose, true);
     this.note = element("span", { class: "note" });
     this.undo = small("Undo", "undo", "Undo this change", () => actions.undo(factor), { "aria-label": `Undo: ${factor.name}` });
     this.node = element("section", { class: isBinary(factor) ? "panel binary" : "panel", "aria-label": factor.name },
@@ -139,6 +148,6 @@ export class CodePanel {
     show(this.undo, changed !== null);
     const name = (index) => this.factor.components[index]?.name ?? "?";
     const seen = probabilities ? `${name(original)} (${percent(probabilities[original])})` : name(original);
-    this.note.textContent = changed === null ? seen : `${seen} → ${name(changed)}`;
+    setText(this.note, changed === null ? seen : `${seen} → ${name(changed)}`);
   }
 }

@@ -2,14 +2,12 @@
 // after the picture, a few at a time, and only for the options that are shown.
 
 import { Newest, generate } from "./api.mjs";
-import { byId, element, report } from "./dom.mjs";
+import { byId, element, pngBlob, report } from "./dom.mjs";
 import { choose, pictureKey, toRequest } from "./state.mjs";
 
 const STATES = 64;
-/** More options of one factor keep their mean pictures. */
-const MOST_OPTIONS = 64;
 
-/** The absolute difference of two pictures of the same size, made three times as bright. */
+/** The absolute difference of two pictures, made three times as bright, as an address. */
 function difference(image, other) {
   const pixels = new ImageData(image.width, image.height);
   for (let place = 0; place < pixels.data.length; place += 4) {
@@ -18,12 +16,13 @@ function difference(image, other) {
     }
     pixels.data[place + 3] = 255;
   }
-  return pixels;
+  const canvas = element("canvas", { width: pixels.width, height: pixels.height });
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  return canvas.toDataURL();
 }
 
-async function pixelsOf(png) {
-  const bytes = Uint8Array.from(atob(png), (sign) => sign.charCodeAt(0));
-  const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+async function decoded(png) {
+  const bitmap = await createImageBitmap(pngBlob(png));
   const canvas = element("canvas", { width: bitmap.width, height: bitmap.height });
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(bitmap, 0, 0);
@@ -42,27 +41,34 @@ export class LiveThumbnails {
     const key = JSON.stringify([state.thumbnails, pictureKey(shown.picture, model)]);
     if (key === this.key) return;
     this.key = key;
-    if (state.thumbnails === "mean") {
-      for (const panel of panels) panel.values.showMeans();
-      return;
+    this.job = state.thumbnails === "mean" ? null : { kind: state.thumbnails, shown, panels, model, done: new Set() };
+    for (const { values } of panels) {
+      if (!this.job) values.showMeans();
+      else values.forgetLive();
+      values.onView = () => this.#request(); // a wall was scrolled
     }
-    this.requests.request((signal) => this.#draw(state.thumbnails, shown, panels, model, signal));
+    this.#request();
   }
 
-  async #draw(kind, shown, panels, model, signal) {
-    const wanted = panels.flatMap((panel) => panel.values.visibleOptions().slice(0, MOST_OPTIONS).map(({ index, canvas }) => ({
-      canvas, picture: choose(shown.picture, panel.factor.name, panel.factor.components[index].name),
-    })));
-    const now = kind === "difference" ? await pixelsOf(shown.png) : null;
-    for (let first = 0; first < wanted.length; first += STATES) {
-      const part = wanted.slice(first, first + STATES);
-      const { images } = await generate(part.map(({ picture }) => toRequest(picture, model)), 1, signal);
-      await Promise.all(images.map(async ({ png }, index) => {
-        const pixels = await pixelsOf(png);
-        const { canvas } = part[index];
-        canvas.dataset.live = kind;
-        [canvas.width, canvas.height] = [pixels.width, pixels.height];
-        canvas.getContext("2d").putImageData(now ? difference(pixels, now) : pixels, 0, 0);
+  #request() {
+    const { job } = this;
+    if (job) this.requests.request((signal) => this.#draw(job, signal));
+  }
+
+  /** Draws the options in view that show the present picture not yet. */
+  async #draw({ kind, shown, panels, model, done }, signal) {
+    const now = kind === "difference" ? await decoded(shown.png) : null;
+    const missing = () => panels.flatMap(({ factor, values }) => values.visibleOptions()
+      .filter((index) => !done.has(`${factor.name} ${index}`)).map((index) => ({ factor, values, index })));
+    for (let wanted = missing(); wanted.length > 0; wanted = missing()) {
+      const part = wanted.slice(0, STATES);
+      const states = part.map(({ factor, index }) => toRequest(choose(shown.picture, factor.name, factor.components[index].name), model));
+      const { images } = await generate(states, 1, signal);
+      await Promise.all(part.map(async ({ factor, values, index }, place) => {
+        const { png } = images[place];
+        const address = now ? difference(await decoded(png), now) : "data:image/png;base64," + png;
+        done.add(`${factor.name} ${index}`);
+        values.showLive(index, { address, kind });
       }));
     }
   }

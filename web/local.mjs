@@ -90,8 +90,8 @@ async function call(name, values, signal) {
 
 // What is written as data: mean pictures of the components, and the curves of training.
 const atlases = page.then((known) => known.atlases.map(async (atlas) => {
-  const bitmap = await createImageBitmap(await (await fetched(atlas.file)).blob());
-  return { bitmap, columns: atlas.columns, count: atlas.count };
+  const blob = await (await fetched(atlas.file)).blob();
+  return { blob, columns: atlas.columns, count: atlas.count };
 }));
 const records = page.then(async ({ training }) => {
   if (training.lines === 0) return [];
@@ -163,6 +163,10 @@ export async function getImages() {
 }
 
 export async function getImage() {
+  throw new Error("An exported page has no data set");
+}
+
+export async function getMap() {
   throw new Error("An exported page has no data set");
 }
 

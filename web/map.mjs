@@ -1,18 +1,33 @@
-// A map of a factor: its components, and images of the data, in two dimensions by how alike their pictures are. It can be moved and
-// zoomed; a click on a component chooses it. The mean pictures and the images are compared pixel by pixel.
+// A map of a factor: its components, and images of the data, in two dimensions by how alike they are: as the model sees them, by their
+// latent vectors, or as pictures, pixel by pixel. It can be moved and zoomed; a click on a component chooses it.
 
-import { getImages } from "./api.mjs";
-import { byId, counted, element, pixelsOf, report } from "./dom.mjs";
-import { principal, squaredDistances, tsne } from "./projection.mjs";
+import { getMap } from "./api.mjs";
+import { byId, counted, element, pixelsOf, pngBlob, report } from "./dom.mjs";
+import { SpriteSheet } from "./sprites.mjs";
 import { byShare, componentLabel } from "./values.mjs";
 
-const MOST_COMPONENTS = 200;
-const MOST_IMAGES = 128;
-const SIDE = { component: 44, image: 18 };
+/** The most that a map has; t-SNE compares all pairs. */
+const MOST_COMPONENTS = 512;
+const MOST_IMAGES = 256;
+/** Pixels of a side of a picture, of components by how many there are. */
+const SIDE = { least: 24, most: 44, image: 0.42 };
+/** Pictures are compared at this many pixels a side at most. */
+const COMPARED = 32;
 
 /** The colour of a component, the same wherever it is drawn. */
 function colourOf(index) {
   return `hsl(${(index * 137.5) % 360} 65% 45%)`;
+}
+
+/** The pixels of a picture, which is made smaller first if it is large. */
+function comparedPixels(canvas) {
+  const scale = Math.min(1, COMPARED / Math.max(canvas.width, canvas.height));
+  if (scale === 1) return pixelsOf(canvas);
+  const small = element("canvas", { width: Math.round(scale * canvas.width), height: Math.round(scale * canvas.height) });
+  const context = small.getContext("2d", { willReadFrequently: true });
+  context.imageSmoothingQuality = "high";
+  context.drawImage(canvas, 0, 0, small.width, small.height);
+  return pixelsOf(small);
 }
 
 export class ComponentMap {
@@ -20,7 +35,7 @@ export class ComponentMap {
     Object.assign(this, { choose, points: [], zoom: 1, centre: [0.5, 0.5] });
     this.canvas = byId("map-canvas");
     byId("map").addEventListener("toggle", () => this.#load());
-    byId("map-kind").addEventListener("change", () => this.#place());
+    for (const id of ["map-kind", "map-by"]) byId(id).addEventListener("change", () => this.#place());
     byId("map-images").addEventListener("change", () => this.#draw());
     this.canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.canvas.addEventListener("pointerdown", (event) => this.#press(event));
@@ -43,54 +58,69 @@ export class ComponentMap {
   async #load() {
     if (!byId("map").open || !this.factor || this.loaded === this.key) return;
     const key = (this.loaded = this.key);
+    byId("map-text").textContent = "Reading the images …";
     try {
-      const points = [...(await this.#components()), ...(await this.#images())];
+      const answer = await getMap(this.factor.name, MOST_IMAGES);
+      const points = [...(await this.#components(answer)), ...(await this.#images(answer))];
       if (key !== this.key) return;
       this.points = points;
-      this.distances = squaredDistances(points.map((point) => point.pixels));
       this.#place();
     } catch (error) {
       this.loaded = null;
+      byId("map-text").textContent = "";
       report(error);
     }
   }
 
-  async #components() {
-    const { width, height } = this.model.shape;
+  async #components({ components }) {
     const living = byShare(this.factor).filter((index) => this.factor.components[index].living).slice(0, MOST_COMPONENTS);
-    return Promise.all(living.map(async (index) => {
-      const canvas = element("canvas", { width, height });
-      await this.atlases.draw(canvas, this.factor, index);
-      return { kind: "component", index, component: index, canvas, pixels: pixelsOf(canvas) };
-    }));
+    return Promise.all(living.map(async (index) => ({
+      kind: "component", index, component: index, latents: Float32Array.from(components[index]), canvas: await this.atlases.canvas(this.factor, index),
+    })));
   }
 
-  async #images() {
-    const { width, height } = this.model.shape;
-    const answer = await getImages({ factor: this.factor.name, order: "index", offset: 0, count: MOST_IMAGES });
-    if (answer.sheet === "") return [];
-    const sheet = await createImageBitmap(new Blob([Uint8Array.from(atob(answer.sheet), (sign) => sign.charCodeAt(0))], { type: "image/png" }));
-    return answer.images.map((image, place) => {
-      const canvas = element("canvas", { width, height });
-      canvas.getContext("2d").drawImage(sheet, (place % answer.columns) * width, Math.floor(place / answer.columns) * height, width, height, 0, 0, width, height);
-      return { kind: "image", index: image.index, component: image.code[this.factor.name].component, canvas, pixels: pixelsOf(canvas) };
-    });
+  async #images({ images, sheet, columns }) {
+    const sprites = new SpriteSheet(pngBlob(sheet), this.model.shape, columns, images.length);
+    const points = await Promise.all(images.map(async ({ index, component, z }, place) => ({
+      kind: "image", index, component, latents: Float32Array.from(z), canvas: await sprites.canvas(place),
+    })));
+    sprites.close();
+    return points;
   }
 
+  /** Asks for the places of all points. They are computed beside the page; of several requests the newest is shown. */
   #place() {
-    const count = this.points.length;
-    if (count < 3) return;
-    const places = byId("map-kind").value === "tsne" ? tsne(this.distances, count) : principal(this.distances, count);
+    const { points } = this;
+    if (points.length < 3) {
+      byId("map-text").textContent = "There are too few points for a map.";
+      return;
+    }
+    const [kind, by] = [byId("map-kind").value, byId("map-by").value];
+    const vectors = points.map((point) => (by === "latents" ? point.latents : (point.pixels ??= comparedPixels(point.canvas))));
+    byId("map-text").textContent = "Computing the map …";
+    this.worker ??= new Worker(new URL("./projection_worker.mjs", import.meta.url), { type: "module" });
+    const id = (this.asked = (this.asked ?? 0) + 1);
+    this.worker.onmessage = ({ data }) => {
+      if (data.id === this.asked) this.#show(points, data.places, `${by} ${kind}`);
+    };
+    this.worker.postMessage({ id, points: vectors, kind });
+  }
+
+  #show(points, places, drawn) {
     for (const axis of [0, 1]) {
       const values = places.map((place) => place[axis]);
       const [low, high] = [Math.min(...values), Math.max(...values)];
       places.forEach((place) => (place[axis] = (place[axis] - low) / (high - low || 1)));
     }
-    this.points.forEach((point, row) => (point.place = places[row]));
+    points.forEach((point, row) => (point.place = places[row]));
     Object.assign(this, { zoom: 1, centre: [0.5, 0.5] });
-    const components = this.points.filter(({ kind }) => kind === "component").length;
-    this.canvas.setAttribute("aria-label", `Map of ${counted(components, "component")} and ${counted(count - components, "image")} of ${this.factor.name}`);
-    byId("map").dataset.drawn = byId("map-kind").value;
+    const components = points.filter(({ kind }) => kind === "component").length;
+    const living = this.factor.components.filter((component) => component.living).length;
+    const images = points.length - components;
+    byId("map-text").textContent = `${components < living ? `The ${components} heaviest of ${living} components` : counted(components, "component")} and `
+      + `${counted(images, "image")}, spread evenly over the data.`;
+    this.canvas.setAttribute("aria-label", `Map of ${counted(components, "component")} and ${counted(images, "image")} of ${this.factor.name}`);
+    byId("map").dataset.drawn = drawn;
     this.#draw();
   }
 
@@ -98,6 +128,14 @@ export class ComponentMap {
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
     const margin = 30;
     return [margin + (width - 2 * margin) * (0.5 + this.zoom * (x - this.centre[0])), margin + (height - 2 * margin) * (0.5 + this.zoom * (y - this.centre[1]))];
+  }
+
+  /** The side of the pictures of a kind: many components are drawn smaller, so that fewer lie over each other. */
+  #side(kind) {
+    const components = this.points.filter((point) => point.kind === "component").length;
+    const room = 0.75 * Math.sqrt((this.canvas.clientWidth * this.canvas.clientHeight) / Math.max(1, components));
+    const side = Math.max(SIDE.least, Math.min(SIDE.most, room)) * Math.min(2, Math.sqrt(this.zoom));
+    return kind === "component" ? side : SIDE.image * side;
   }
 
   #draw() {
@@ -109,9 +147,10 @@ export class ComponentMap {
     context.scale(density, density);
     context.imageSmoothingEnabled = false;
     const shown = this.points.filter((point) => point.place && (point.kind === "component" || byId("map-images").checked));
+    const sides = { component: this.#side("component"), image: this.#side("image") };
     for (const point of shown.reverse()) { // components above images
       const [x, y] = this.#onScreen(point.place);
-      const side = SIDE[point.kind] * Math.min(2, Math.sqrt(this.zoom));
+      const side = sides[point.kind];
       context.drawImage(point.canvas, x - side / 2, y - side / 2, side, side);
       context.strokeStyle = colourOf(point.component);
       context.lineWidth = point.kind === "component" ? 3 : 2;
@@ -153,6 +192,6 @@ export class ComponentMap {
     const area = this.canvas.getBoundingClientRect();
     const distance = (point) => Math.hypot(...this.#onScreen(point.place).map((at, axis) => at - (axis === 0 ? event.clientX - area.left : event.clientY - area.top)));
     const nearest = this.points.filter((point) => point.place).reduce((best, point) => (best && distance(best) <= distance(point) ? best : point), null);
-    if (nearest && distance(nearest) < SIDE.component) this.choose(nearest.component, componentLabel(this.factor, this.factor.components[nearest.component]));
+    if (nearest && distance(nearest) < this.#side("component")) this.choose(nearest.component, componentLabel(this.factor, this.factor.components[nearest.component]));
   }
 }

@@ -2,7 +2,7 @@
 // the user's image as it is or as it was edited.
 
 import { Newest, nearest } from "./api.mjs";
-import { byId, element, report, show } from "./dom.mjs";
+import { byId, element, report, setText, show } from "./dom.mjs";
 
 const COUNT = 8;
 
@@ -21,6 +21,15 @@ export class Neighbours {
       element("input", { type: "checkbox", value: factor.name, checked: true, onchange: () => this.#draw() }), factor.name)));
   }
 
+  /** Whether images can be searched yet: they are encoded first, which may take minutes. @param {{available, ready, encoded, images}} data */
+  setData({ available, ready, encoded, images }) {
+    const text = available && !ready ? `The images are being encoded: ${encoded.toLocaleString("en")} of ${images.toLocaleString("en")}.` : "";
+    setText(byId(`${this.id}-text`), text);
+    if (ready === this.ready) return;
+    this.ready = ready;
+    this.#draw();
+  }
+
   /** @param {number[]} z of the picture to search for */
   update(z) {
     this.z = z;
@@ -28,7 +37,7 @@ export class Neighbours {
   }
 
   #draw() {
-    if (!byId(this.id).open || byId(this.id).hidden || !this.z) return;
+    if (!byId(this.id).open || byId(this.id).hidden || !this.z || !this.ready) return;
     const factors = [...byId(`${this.id}-factors`).querySelectorAll("input:checked")].map((input) => input.value);
     const key = JSON.stringify([this.z, factors]);
     if (key === this.shown) return;

@@ -60,8 +60,13 @@ function json(body, signal) {
   return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
 }
 
+/** What the server last said about its images. */
+let data = { available: true, ready: true };
+
 export async function getModel(signal) {
-  return (await ask("model", { signal })).json();
+  const summary = await (await ask("model", { signal })).json();
+  data = summary.nearest;
+  return summary;
 }
 
 /**
@@ -76,8 +81,9 @@ export async function decode(vectors, scale, signal) {
   return (await ask("decode", json({ z: vectors, scale }, signal))).json();
 }
 
-export async function edit(z, logVariance, edits, scale, signal) {
-  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale }, signal))).json();
+/** @param {string} image the photograph as a PNG in base64, which refined edits of it start from */
+export async function edit(z, logVariance, edits, scale, signal, image) {
+  return (await ask("edit", json({ z, log_variance: logVariance, edits, scale, image }, signal))).json();
 }
 
 export async function encode(blob, scale, signal) {
@@ -105,8 +111,15 @@ export async function getImage(index, signal) {
   return (await ask(`image?index=${index}`, { signal })).json();
 }
 
-/** What labels say about the components. */
+/** A factor's components and images spread over the data, with their latent vectors. @returns {Promise<{components: number[][], images: object[], sheet: string}>} */
+export async function getMap(factor, images, signal) {
+  return (await ask(`map?${new URLSearchParams({ factor, images })}`, { signal })).json();
+}
+
+/** What labels say about the components: nothing without images, and an error while they are encoded. The server need not be asked for that. */
 export async function getStatements(signal) {
+  if (!data.available) return { factors: [], properties: [], given: {} };
+  if (!data.ready) throw new ApiError(503, `The images are being encoded: ${data.encoded.toLocaleString("en")} of ${data.images.toLocaleString("en")}`);
   return (await ask("statements", { signal })).json();
 }
 
@@ -135,12 +148,12 @@ export async function getProgress(signal) {
   return { samples, pictures: pictures.map((picture) => ({ ...picture, address: address(picture) })) };
 }
 
-/** The mean pictures of a factor's components. @returns {Promise<{bitmap: ImageBitmap, columns: number, count: number}>} */
+/** The mean pictures of a factor's components. @returns {Promise<{blob: Blob, columns: number, count: number}>} */
 export async function getAtlas(factor, version, signal) {
   const query = new URLSearchParams({ factor, v: version });
   const response = await ask(`atlas?${query}`, { signal });
   return {
-    bitmap: await createImageBitmap(await response.blob()),
+    blob: await response.blob(),
     columns: Number(response.headers.get("X-Facet-Columns")),
     count: Number(response.headers.get("X-Facet-Count")),
   };

@@ -358,16 +358,25 @@ export function fitted(state, model) {
 
 /** The state with factors by their present names: an address may be older than a name. */
 function withNewNames(state, model) {
-  const names = new Map(model.factors.filter((factor) => factor.original).map((factor) => [factor.original, factor.name]));
-  if (names.size === 0) return state;
-  const renamed = (name) => names.get(name) ?? name;
-  const entries = (map) => new Map([...map].map(([name, value]) => [renamed(name), value]));
-  const picture = (old) => old && { ...old, factors: entries(old.factors) };
+  return model.factors.filter((factor) => factor.original).reduce((known, { original, name }) => renamedIn(known, { from: original, to: name }), state);
+}
+
+/**
+ * The state after a factor has got another name, or the same name and another one for a component.
+ * @param {{from: string, to: string, component?: {from: string, to: string}}} rename
+ */
+export function renamedIn(state, { from, to, component }) {
+  const factor = (name) => (name === from ? to : name);
+  const value = (name, old) => (name === from && component && old === component.from ? component.to : old);
+  const entries = (map, change) => new Map([...map].map(([name, each]) => [factor(name), change(name, each)]));
+  const picture = (old) => old && {
+    ...old, factors: entries(old.factors, (name, choice) => ({ ...choice, component: value(name, choice.component) })),
+  };
   return {
     ...state, picture: picture(state.picture), pinned: picture(state.pinned),
-    grid: state.grid && state.grid.map(renamed),
-    upload: state.upload && { ...state.upload, changes: entries(state.upload.changes) },
-    data: { ...state.data, factor: state.data.factor && renamed(state.data.factor) },
+    grid: state.grid && state.grid.map(factor),
+    upload: state.upload && { ...state.upload, changes: entries(state.upload.changes, value) },
+    data: { ...state.data, factor: state.data.factor && factor(state.data.factor) },
   };
 }
 

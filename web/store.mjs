@@ -49,6 +49,13 @@ export class Store {
     this.onChange();
   }
 
+  /** The same state in other words: no step of the history, and nothing to draw. */
+  replace(state) {
+    this.settle();
+    this.state = state;
+    history.replaceState({ step: this.step }, "", "#" + toAddress(state));
+  }
+
   /** Writes intermediate changes that are not in the address yet. */
   settle() {
     if (this.#writing === undefined) return;

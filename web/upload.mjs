@@ -56,10 +56,10 @@ export class UploadView {
     });
   }
 
-  setModel(model, atlases, limits, hasNearest) {
-    this.neighbours.setModel(model, hasNearest);
-    this.model = model;
-    this.limits = limits;
+  /** @param {{limits: object, nearest: object, refined: boolean}} summary of what is served */
+  setModel(model, atlases, { limits, nearest, refined }) {
+    this.neighbours.setModel(model, nearest.available);
+    Object.assign(this, { model, limits, refined });
     this.scale = downloadScale(model.shape);
     this.original = null;
     const actions = { choose: (factor, index) => this.#choose(factor, index), undo: (factor) => this.#choose(factor, null) };
@@ -153,7 +153,7 @@ export class UploadView {
     if (!this.edited || !upload) return;
     const words = [...upload.changes].map(([name, component]) => `${name}-${component}`);
     try {
-      const { images } = await edit(upload.z, upload.logVariance, [this.#edit(upload)], this.scale);
+      const { images } = await edit(upload.z, upload.logVariance, [this.#edit(upload)], this.scale, undefined, this.#photograph(upload));
       download(images[0].png, fileName(words.length > 0 ? words : ["reconstruction"]));
     } catch (error) {
       report(error);
@@ -185,6 +185,11 @@ export class UploadView {
     return same ? this.encoded : null;
   }
 
+  /** The photograph that refined pictures start from, so that what its code does not say stays. Means need none. */
+  #photograph(upload) {
+    return this.refined ? this.#encodedOf(upload)?.input : undefined;
+  }
+
   #updatePanels(upload) {
     const encoded = this.#encodedOf(upload);
     this.panels.forEach((panel, index) => {
@@ -197,7 +202,7 @@ export class UploadView {
   async #draw(state, signal) {
     const upload = state.upload;
     const wanted = [{ changes: {} }, this.#edit(upload)];
-    const { images } = await edit(upload.z, upload.logVariance, wanted, 1, signal);
+    const { images } = await edit(upload.z, upload.logVariance, wanted, 1, signal, this.#photograph(upload));
     const encoded = this.#encodedOf(upload);
     this.original = encoded
       ? Object.fromEntries(encoded.factors.map((factor) => [factor.name, factor.component]))

@@ -7,5 +7,7 @@
 namespace facet {
 
 std::string base64(std::string_view bytes);
+/// The bytes of such a text; an Error where it is none.
+std::string from_base64(std::string_view text);
 
 }  // namespace facet

@@ -24,7 +24,7 @@ void Explorer::Route::check_body(const std::string& content_type, size_t bytes) 
 }
 
 const Explorer::Route* Explorer::route(std::string_view path) {
-  static constexpr std::array<Route, 20> routes = {{
+  static constexpr std::array<Route, 21> routes = {{
       {"/api/v1/model", "GET", Body::none, answer_model},
       {"/api/v1/generate", "POST", Body::json, answer_generate},
       {"/api/v1/decode", "POST", Body::json, answer_decode},
@@ -37,6 +37,7 @@ const Explorer::Route* Explorer::route(std::string_view path) {
       {"/api/v1/images", "GET", Body::none, answer_images},
       {"/api/v1/image", "GET", Body::none, answer_image},
       {"/api/v1/statements", "GET", Body::none, answer_statements},
+      {"/api/v1/map", "GET", Body::none, answer_map},
       {"/api/v1/reconstructions", "GET", Body::none, answer_reconstructions},
       {"/api/v1/names", "POST", Body::json, answer_names},
       {"/api/v1/labels", "POST", Body::json, answer_labels},

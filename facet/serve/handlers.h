@@ -67,6 +67,7 @@ ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_images(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_image(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_statements(HandlerContext& context, const ApiRequest& request);
+ApiResponse answer_map(HandlerContext& context, const ApiRequest& request);
 ApiResponse answer_reconstructions(HandlerContext& context, const ApiRequest& request);
 
 // handlers_write.cpp: what people add to a run.

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kMostListed = 128;  // images in an answer
 constexpr int64_t kSheetColumns = 16;
 constexpr int64_t kReconstructed = 12;
+constexpr int64_t kMostMappedImages = 512;
 
 /// The pack with the model's view of it; an ApiError where there is none or it is not ready.
 struct SeenData {
@@ -29,7 +30,7 @@ struct SeenData {
 SeenData required_data(const HandlerContext& context) {
   const NearestImages& images = context.images();
   const ServedModelPointer model = context.model.required();
-  auto table = images.table(model->version);
+  auto table = images.table(model->weights);
   if (!table)
     throw ApiError(503, fmt::format("the images are being encoded: {} of {}", images.encoded(),
                                     images.count()));
@@ -73,6 +74,23 @@ Json image_entry(const HandlerContext& context, const SeenData& data, int64_t ro
           {"code", code}};
 }
 
+/// Whether an image has a label of a property, of the pack or of people, for all images of a table:
+/// column by column, because there may be a hundred thousand.
+std::vector<bool> labelled_images(const HandlerContext& context, const Pack& pack, int64_t images,
+                                  const std::string& property) {
+  std::vector<bool> labelled(static_cast<size_t>(images), false);
+  for (size_t p = 0; p < pack.properties.size(); ++p) {
+    if (pack.properties[p].name != property) continue;
+    const torch::Tensor column = pack.labels.select(1, static_cast<int64_t>(p)).to(kInt64);
+    const torch::Tensor values = column.contiguous();
+    for (int64_t row = 0; row < images; ++row)
+      labelled[static_cast<size_t>(row)] = values.data_ptr<int64_t>()[row] >= 0;
+  }
+  for (const int64_t row : context.labels.labelled(property))
+    if (row < images) labelled[static_cast<size_t>(row)] = true;
+  return labelled;
+}
+
 ImageChoice read_choice(const SeenData& data, const Query& query) {
   ImageChoice choice;
   choice.order = read_order(query);
@@ -96,9 +114,9 @@ ApiResponse answer_images(HandlerContext& context, const ApiRequest& request) {
   const Pack& pack = data.images.pack();
   std::vector<int64_t> rows = chosen_images(*data.table, pack.labels, read_choice(data, query));
   if (query.has("unlabelled")) {
-    const std::string& property = query.text("unlabelled");
-    std::erase_if(rows,
-                  [&](int64_t row) { return image_labels(context, pack, row).contains(property); });
+    const std::vector<bool> labelled =
+        labelled_images(context, pack, data.table->images, query.text("unlabelled"));
+    std::erase_if(rows, [&](int64_t row) { return labelled[static_cast<size_t>(row)]; });
   }
   const auto total = static_cast<int64_t>(rows.size());
   const int64_t offset = std::min(query.integer("offset", 0, 0, 1000000000), total);
@@ -167,6 +185,37 @@ ApiResponse answer_reconstructions(HandlerContext& context, const ApiRequest& re
                      {"reconstruction", base64(draw_one(means, n, 1))},
                      {"error", errors[n].item<double>()}});
   return json_response({{"version", model->version}, {"pairs", pairs}});
+}
+
+ApiResponse answer_map(HandlerContext& context, const ApiRequest& request) {
+  const SeenData data = required_data(context);
+  const Query query(request, {"factor", "images"});
+  const FactorialMixture& prior = data.model->prior();
+  const size_t factor = at_place("factor", [&] { return prior.index_of(query.text("factor")); });
+  const int64_t all = data.images.count();
+  const int64_t count = std::min(query.integer("images", 256, 1, kMostMappedImages), all);
+  std::vector<int64_t> rows;
+  for (int64_t n = 0; n < count; ++n) rows.push_back(n * all / count);
+  const NearestImages::Block block =
+      data.images.block(torch::tensor(rows), first_dimension(prior, factor),
+                        prior.factors[factor].dimensions, data.model->weights);
+  const torch::Tensor means = prior.posteriors[factor].mean().m.to(torch::kCPU) / block.stddev;
+  Json components = Json::array(), images = Json::array();
+  for (int64_t k = 0; k < means.size(0); ++k) components.push_back(to_doubles(means[k]));
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t row = rows[static_cast<size_t>(n)];
+    images.push_back({{"index", row},
+                      {"component", data.table->components[data.table->place(row, factor)]},
+                      {"z", to_doubles(block.latents[n])}});
+  }
+  const Pack& pack = data.images.pack();
+  return json_response(
+      {{"version", data.model->version},
+       {"factor", prior.factors[factor].name},
+       {"columns", std::min(kSheetColumns, count)},
+       {"sheet", base64(draw_png(pack.images.gather(torch::tensor(rows)), kSheetColumns, 1))},
+       {"components", components},
+       {"images", images}});
 }
 
 }  // namespace facet

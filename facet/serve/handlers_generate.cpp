@@ -2,6 +2,7 @@
 // command that makes the same picture, where there is one.
 #include <fmt/format.h>
 
+#include "facet/core/base64.h"
 #include "facet/core/shell.h"
 #include "facet/core/torch.h"
 #include "facet/model/editing.h"
@@ -10,6 +11,7 @@
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/handlers.h"
 #include "facet/serve/reading.h"
+#include "facet/serve/upload.h"
 
 namespace facet {
 
@@ -27,6 +29,15 @@ Encoding point_mass(const torch::Tensor& z) {
 LatentSample with_components(const FactorialMixture& prior, const torch::Tensor& z,
                              torch::Device device) {
   return {z, likely_components(prior, point_mass(z.to(device))).components.to(torch::kCPU)};
+}
+
+/// The photograph that an edit is of, in the model's shape; undefined where the request has none.
+torch::Tensor read_photograph(HandlerContext& context, const ImageShape& shape,
+                              const RequestValue& body) {
+  if (!body.has("image")) return {};
+  const RequestValue image = body.at("image");
+  return at_place(image.where(),
+                  [&] { return read_upload(context, shape, from_base64(image.text())).pixels; });
 }
 
 std::string sample_command(const HandlerContext& context, const ServedModel& model,
@@ -106,7 +117,7 @@ ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request) {
   const FactorialMixture& prior = model->prior();
   const Json json = parse_body(request.body);
   const RequestValue body(json);
-  body.require_keys({"z", "log_variance", "edits", "scale", "format"});
+  body.require_keys({"z", "log_variance", "edits", "image", "scale", "format"});
   Encoding encoding = point_mass(read_row(body.at("z"), prior.dimensions(), kLargestLatent));
   if (body.has("log_variance"))
     encoding.log_variance =
@@ -124,9 +135,10 @@ ApiResponse answer_edit(HandlerContext& context, const ApiRequest& request) {
   }
   const Look look = read_look(body, model->shape(), static_cast<int64_t>(rows.size()));
   const LatentSample latents = with_components(prior, torch::cat(rows), context.device);
-  return pictures_response(*model, look,
-                           context.thread.pictures(model, latents.z, edit_noise(latents.z.size(0))),
-                           latents, commands);
+  const torch::Tensor pictures =
+      context.thread.pictures(model, latents.z, edit_noise(latents.z.size(0)),
+                              read_photograph(context, model->shape(), body));
+  return pictures_response(*model, look, pictures, latents, commands);
 }
 
 }  // namespace facet

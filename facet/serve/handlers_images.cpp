@@ -1,68 +1,20 @@
 // Images that are sent, as the model sees them, and images of the pack that are near to a latent
 // vector. What is sent is fitted to the model's shape, and the answer says so.
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "facet/core/base64.h"
 #include "facet/core/torch.h"
-#include "facet/data/image_file.h"
 #include "facet/model/generate.h"
 #include "facet/serve/answer_parts.h"
 #include "facet/serve/handlers.h"
 #include "facet/serve/reading.h"
+#include "facet/serve/upload.h"
 
 namespace facet {
 
 namespace {
-
-/// An image that was sent, in the model's shape.
-struct Upload {
-  torch::Tensor pixels;  // U8 [1, C, H, W]
-  ImageShape original;
-  Json notice;  // null where nothing was done to it
-};
-
-/// Whether a PNG may have transparent pixels: its colour type says so, or a chunk before the
-/// pixels.
-bool may_be_transparent(const std::string& bytes) {
-  if (bytes.size() < 33 || bytes.compare(1, 3, "PNG") != 0) return false;
-  const int colour_type = bytes[25];
-  return (colour_type & 4) != 0 ||
-         bytes.substr(0, bytes.find("IDAT")).find("tRNS") != std::string::npos;
-}
-
-/// What was done to an image, in one sentence; null where nothing was.
-Json upload_notice(const ImageShape& found, const ImageShape& shape, bool transparent) {
-  std::vector<std::string> parts;
-  if (found.height * shape.width != found.width * shape.height)
-    parts.push_back("cropped to the centre");
-  if (found.height != shape.height || found.width != shape.width) parts.push_back("resized");
-  if (found.channels != shape.channels)
-    parts.push_back(shape.channels == 1 ? "made grey" : "given three colour channels");
-  if (transparent) parts.push_back("laid on white where it is transparent");
-  if (parts.empty()) return Json();
-  return fmt::format("{} (width x height) made {}: {}", shape_text(found), shape_text(shape),
-                     fmt::join(parts, ", "));
-}
-
-Upload read_upload(HandlerContext& context, const ImageShape& shape, const std::string& bytes) {
-  if (!context.image_readers.try_acquire_for(std::chrono::seconds(5)))
-    throw ApiError(503, "too many images are being read; try again in a second");
-  struct Release {
-    std::counting_semaphore<8>& readers;
-    ~Release() { readers.release(); }
-  } release{context.image_readers};
-  const Image image =
-      decode_image(bytes, "upload", {.pixels = kMostImagePixels, .jpeg_scans = kMostJpegScans});
-  const ImageShape found{image.channels, image.height, image.width};
-  const Json notice = upload_notice(found, shape, may_be_transparent(bytes));
-  if (found == shape) return {to_tensor({image}), found, notice};
-  const Image fitted = resize(with_channels(image, shape.channels), shape.height, shape.width);
-  return {to_tensor({fitted}), found, notice};
-}
 
 /// The probabilities of all components of every factor, for the encoding of one image.
 Json factor_probabilities(const FactorialMixture& prior, const Encoding& encoding) {
@@ -81,10 +33,10 @@ Json factor_probabilities(const FactorialMixture& prior, const Encoding& encodin
 
 /// Where an uploaded image stands among images of the test split; null while they are encoded.
 Json trust_json(const HandlerContext& context, const ServedModel& model, const Upload& upload,
-                const Encoding& encoding, const torch::Tensor& reconstruction) {
-  const auto table = context.nearest ? context.nearest->table(model.version) : nullptr;
+                const Encoding& encoding, const torch::Tensor& means) {
+  const auto table = context.nearest ? context.nearest->table(model.weights) : nullptr;
   if (!table) return Json();
-  const double error = image_errors(upload.pixels, reconstruction)[0].item<double>();
+  const double error = image_errors(upload.pixels, means)[0].item<double>();
   const double density = typicality(model.prior(), encoding.mean)[0].item<double>();
   return {{"error", error},
           {"error_percentile", percentile(table->errors, error)},
@@ -138,18 +90,23 @@ ApiResponse answer_encode(HandlerContext& context, const ApiRequest& request) {
   Encoding encoding;
   context.thread.run([&] { encoding = encode_pixels(*model->networks, upload.pixels); });
   const Json factors = factor_probabilities(model->prior(), encoding);
-  const torch::Tensor reconstruction = context.thread.pictures(model, encoding.mean, edit_noise(1));
-  return json_response(
-      {{"version", model->version},
-       {"notice", upload.notice},
-       {"trust", trust_json(context, *model, upload, encoding, reconstruction)},
-       {"error_map", base64(draw_one(error_map(upload.pixels, reconstruction), 0, scale))},
-       {"original", shape_json(upload.original)},
-       {"z", to_doubles(encoding.mean)},
-       {"log_variance", to_doubles(encoding.log_variance)},
-       {"factors", factors},
-       {"input", base64(draw_one(upload.pixels, 0, scale))},
-       {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
+  // Errors are those of the mean, as for the images of the data: a refined picture starts from the
+  // photograph and would be too near to it.
+  const torch::Tensor means = context.thread.decode(model, encoding.mean);
+  const torch::Tensor reconstruction =
+      model->refinement
+          ? context.thread.pictures(model, encoding.mean, edit_noise(1), upload.pixels)
+          : means;
+  return json_response({{"version", model->version},
+                        {"notice", upload.notice},
+                        {"trust", trust_json(context, *model, upload, encoding, means)},
+                        {"error_map", base64(draw_one(error_map(upload.pixels, means), 0, scale))},
+                        {"original", shape_json(upload.original)},
+                        {"z", to_doubles(encoding.mean)},
+                        {"log_variance", to_doubles(encoding.log_variance)},
+                        {"factors", factors},
+                        {"input", base64(draw_one(upload.pixels, 0, scale))},
+                        {"reconstruction", base64(draw_one(reconstruction, 0, scale))}});
 }
 
 ApiResponse answer_reconstruct(HandlerContext& context, const ApiRequest& request) {
@@ -199,11 +156,11 @@ ApiResponse answer_nearest(HandlerContext& context, const ApiRequest& request) {
   const int64_t count = body.has("count") ? body.at("count").integer(1, kMostStates) : 8;
   const Look look = read_look(body, model->shape(), count);
   const torch::Tensor searched = read_searched_dimensions(prior, body);
-  if (!nearest.ready(model->version))
+  if (!nearest.ready(model->weights))
     throw ApiError(503, fmt::format("the pack is being encoded: {} of {} images", nearest.encoded(),
                                     nearest.count()));
   const Pack& pack = nearest.pack();
-  const Neighbours found = nearest.find(z, searched, count, model->version);
+  const Neighbours found = nearest.find(z, searched, count, model->weights);
   Json images = Json::array();
   for (size_t n = 0; n < found.rows.size(); ++n) {
     const int64_t row = found.rows[n];

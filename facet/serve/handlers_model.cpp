@@ -34,7 +34,7 @@ Json nearest_json(const NearestImages* nearest, const ServedModelPointer& model)
     return {
         {"available", false}, {"ready", false}, {"images", 0}, {"encoded", 0}, {"notice", notice}};
   return {{"available", true},
-          {"ready", model && nearest->ready(model->version)},
+          {"ready", model && nearest->ready(model->weights)},
           {"images", nearest->count()},
           {"encoded", nearest->encoded()}};
 }
@@ -75,6 +75,7 @@ ApiResponse answer_model(HandlerContext& context, const ApiRequest& request) {
        {"training", context.run_watch.training()},
        {"model", model ? model->summary : Json()},
        {"write", context.write},
+       {"refined", model && model->refinement},
        {"nearest", nearest_json(context.nearest.get(), model)},
        {"limits", limits_json()}});
 }

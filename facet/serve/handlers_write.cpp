@@ -79,7 +79,7 @@ ApiResponse answer_labels(HandlerContext& context, const ApiRequest& request) {
       rows.push_back(row.integer(0, images.count() - 1));
   } else {
     const ServedModelPointer model = context.model.required();
-    const auto table = images.table(model->version);
+    const auto table = images.table(model->weights);
     if (!table) throw ApiError(503, "the images are being encoded");
     const FactorialMixture& prior = model->prior();
     const size_t i = at_place("factor", [&] { return prior.index_of(body.at("factor").text()); });

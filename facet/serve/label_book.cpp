@@ -51,6 +51,14 @@ std::map<std::string, std::string> LabelBook::of_image(int64_t row) const {
   return values;
 }
 
+std::vector<int64_t> LabelBook::labelled(const std::string& property) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t> rows;
+  if (const auto found = labels_.find(property); found != labels_.end())
+    for (const auto& [row, value] : found->second) rows.push_back(row);
+  return rows;
+}
+
 void LabelBook::set(const std::string& property, const std::string& value,
                     const std::vector<int64_t>& rows) {
   const std::lock_guard lock(mutex_);

@@ -22,6 +22,8 @@ class LabelBook {
 
   /// The values that people gave to an image, by property.
   std::map<std::string, std::string> of_image(int64_t row) const;
+  /// The images that people gave a value of a property.
+  std::vector<int64_t> labelled(const std::string& property) const;
   /// Gives a value to images and saves; an empty value takes what was given away.
   void set(const std::string& property, const std::string& value, const std::vector<int64_t>& rows);
   /// How many images have a value of each property, from people.

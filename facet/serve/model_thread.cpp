@@ -11,6 +11,7 @@ namespace facet {
 namespace {
 
 constexpr int64_t kTaskRows = 8;  // what a task counts for among rows that wait
+constexpr std::chrono::milliseconds kPause{300}, kLongestWait{500}, kLook{20};
 
 }  // namespace
 
@@ -33,25 +34,51 @@ torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
   job->z = z;
   const ImageShape& shape = model->shape();
   job->pixels = torch::empty({z.size(0), shape.channels, shape.height, shape.width}, kUInt8);
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = Clock::now();
+  }
   enqueue(job, z.size(0));
   job->finished.get_future().get();
   return job->pixels;
 }
 
 torch::Tensor ModelThread::pictures(const std::shared_ptr<ServedModel>& model,
-                                    const torch::Tensor& z, const PictureNoise& noise) {
+                                    const torch::Tensor& z, const PictureNoise& noise,
+                                    const torch::Tensor& photograph) {
   if (!model->refinement) return decode(model, z);
   std::vector<torch::Tensor> parts;
   for (int64_t n = 0; n < z.size(0); ++n)
     run([&] {
       const Vae& networks = *model->networks;
-      parts.push_back(decode_pictures(networks, z.narrow(0, n, 1).to(networks.device()),
-                                      model->refinement, {{noise.keys[static_cast<size_t>(n)]}}));
+      const torch::Tensor row = z.narrow(0, n, 1).to(networks.device());
+      const PictureNoise own{{noise.keys[static_cast<size_t>(n)]}};
+      parts.push_back(photograph.defined()
+                          ? decode_pictures_of(networks, photograph, row, model->refinement, own)
+                          : decode_pictures(networks, row, model->refinement, own));
     });
   return torch::cat(parts);
 }
 
 void ModelThread::run(const std::function<void()>& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = Clock::now();
+  }
+  run_task(task);
+}
+
+void ModelThread::run_in_pause(const std::function<void()>& task) {
+  const auto began = Clock::now();
+  const auto is_pause = [&] {
+    const std::lock_guard lock(mutex_);
+    return ending_ || Clock::now() - asked_ > kPause;
+  };
+  while (!is_pause() && Clock::now() - began < kLongestWait) std::this_thread::sleep_for(kLook);
+  run_task(task);
+}
+
+void ModelThread::run_task(const std::function<void()>& task) {
   const auto job = std::make_shared<Job>();
   job->task = task;
   enqueue(job, kTaskRows);

@@ -3,6 +3,7 @@
 // does not hold up one for a single picture. What may wait is bounded.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -29,12 +30,16 @@ class ModelThread {
   torch::Tensor decode(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z);
 
   /// Pictures of latent vectors: decode(), or refined if the model is served so. Each is refined
-  /// alone, as a command makes it: in a batch the last bits may differ.
+  /// alone, as a command makes it: in a batch the last bits may differ. With a photograph, U8
+  /// [1, C, H, W], that all vectors came from, refinement starts from it and not from noise alone.
   torch::Tensor pictures(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z,
-                         const PictureNoise& noise);
+                         const PictureNoise& noise, const torch::Tensor& photograph = {});
 
   /// Runs something else that uses the networks, and waits until it is done.
   void run(const std::function<void()>& task);
+  /// The same for work in the background: where people have asked for something just now, it waits
+  /// for a pause, but half a second at most.
+  void run_in_pause(const std::function<void()>& task);
 
  private:
   struct Job {
@@ -48,7 +53,10 @@ class ModelThread {
     int64_t left() const { return z.size(0) - done; }
   };
 
+  using Clock = std::chrono::steady_clock;
+
   void enqueue(const std::shared_ptr<Job>& job, int64_t rows);
+  void run_task(const std::function<void()>& task);
   void work();
   std::deque<std::shared_ptr<Job>> next_pass();
   static void decode_shares(const std::deque<std::shared_ptr<Job>>& jobs);
@@ -58,7 +66,8 @@ class ModelThread {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::shared_ptr<Job>> jobs_;
-  int64_t waiting_ = 0;  // rows
+  int64_t waiting_ = 0;      // rows
+  Clock::time_point asked_;  // when people last asked for something
   bool ending_ = false;
   std::thread thread_;
 };

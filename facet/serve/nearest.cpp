@@ -49,19 +49,21 @@ void NearestImages::load(const ImageShape& shape) {
   }
 }
 
-bool NearestImages::ready(const std::string& version) const {
+bool NearestImages::ready(const std::string& weights) const {
   const std::lock_guard lock(mutex_);
-  return version_ == version;
+  return weights_ == weights;
 }
 
 void NearestImages::encode_with(const std::shared_ptr<ServedModel>& model, ModelThread& thread) {
+  if (wanted_ == model->weights) return;
+  wanted_ = model->weights;
   ending_ = true;
   if (thread_.joinable()) thread_.join();
   ending_ = false;
   encoded_ = 0;
   {
     const std::lock_guard lock(mutex_);
-    version_.clear();
+    weights_.clear();
   }
   thread_ = std::thread([this, model, &thread] {
     try {
@@ -79,12 +81,12 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
   while (encoded_ < count() && !ending_) {
     const int64_t start = encoded_, size = std::min(kEncodeAtOnce, count() - start);
     try {
-      thread.run([&] {
-        const torch::Tensor pixels = pack_.images.slice(start, size);
-        const Encoding encoding = encode_pixels(*model->networks, pixels);
-        latents.narrow(0, start, size).copy_(encoding.mean);
-        table->take(model->prior(), encoding, start);
-      });
+      const torch::Tensor pixels = pack_.images.slice(start, size);
+      Encoding encoding;
+      thread.run_in_pause([&] { encoding = encode_pixels(*model->networks, pixels); });
+      latents.narrow(0, start, size).copy_(encoding.mean);
+      // Not on the thread of the networks: with many components it takes longer than encoding.
+      table->take(model->prior(), encoding, start);
       encoded_ += size;
     } catch (const ApiError&) {  // too busy: people come first
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -99,7 +101,7 @@ void NearestImages::encode_all(std::shared_ptr<ServedModel> model, ModelThread& 
   latents_ = latents / stddev;
   stddev_ = stddev;
   table_ = table;
-  version_ = model->version;
+  weights_ = model->weights;
 }
 
 /// The reconstruction errors of some test images, or of others where there are none.
@@ -112,7 +114,7 @@ void NearestImages::measure_errors(const ServedModel& model, ModelThread& thread
         torch::tensor(std::vector<int64_t>(rows.begin() + static_cast<int64_t>(first),
                                            rows.begin() + static_cast<int64_t>(first + size)));
     try {
-      thread.run([&] {
+      thread.run_in_pause([&] {
         const Vae& networks = *model.networks;
         const torch::Tensor means = decode_means(
             networks, latents.index_select(0, chosen).to(kFloat64).to(networks.device()));
@@ -127,26 +129,26 @@ void NearestImages::measure_errors(const ServedModel& model, ModelThread& thread
   }
 }
 
-std::shared_ptr<const ImageTable> NearestImages::table(const std::string& version) const {
+std::shared_ptr<const ImageTable> NearestImages::table(const std::string& weights) const {
   const std::lock_guard lock(mutex_);
-  return version_ == version ? table_ : nullptr;
+  return weights_ == weights ? table_ : nullptr;
 }
 
 Neighbours NearestImages::find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count_,
-                               const std::string& version) const {
+                               const std::string& weights) const {
   torch::NoGradGuard no_gradient;
   torch::Tensor latents, stddev;
   {
     const std::lock_guard lock(mutex_);
-    if (version_ != version) throw ApiError(503, "the pack is being encoded with a new model");
+    if (weights_ != weights) throw ApiError(503, "the pack is being encoded with a new model");
     latents = latents_;
     stddev = stddev_;
   }
-  const torch::Tensor weights = counts.to(kFloat32) / counts.sum().to(kFloat32);
+  const torch::Tensor shares = counts.to(kFloat32) / counts.sum().to(kFloat32);
   const torch::Tensor query = z.to(kFloat32) / stddev;
   std::vector<torch::Tensor> parts;  // in slices: a difference of all would be as large as they are
   for (const torch::Tensor& slice : latents.split(kCompareAtOnce))
-    parts.push_back((slice - query).square_().matmul(weights));
+    parts.push_back((slice - query).square_().matmul(shares));
   const torch::Tensor squared = torch::cat(parts);  // [N]
   const auto [smallest, rows] =
       squared.topk(std::min(count_, count()), 0, /*largest=*/false, /*sorted=*/true);
@@ -156,6 +158,14 @@ Neighbours NearestImages::find(const torch::Tensor& z, const torch::Tensor& coun
     neighbours.distances.push_back(std::sqrt(smallest[i].item<double>()));
   }
   return neighbours;
+}
+
+NearestImages::Block NearestImages::block(const torch::Tensor& rows, int64_t first, int64_t count_,
+                                          const std::string& weights) const {
+  const std::lock_guard lock(mutex_);
+  if (weights_ != weights) throw ApiError(503, "the pack is being encoded with a new model");
+  return {latents_.index_select(0, rows).narrow(1, first, count_),
+          stddev_.narrow(0, first, count_)};
 }
 
 }  // namespace facet

@@ -42,18 +42,28 @@ class NearestImages {
   const Pack& pack() const { return pack_; }
   int64_t count() const;
   int64_t encoded() const { return encoded_; }
-  bool ready(const std::string& version) const;
+  /// Whether all are encoded with these weights (ServedModel::weights).
+  bool ready(const std::string& weights) const;
 
-  /// What the model says of every image; null until all are encoded with this version.
-  std::shared_ptr<const ImageTable> table(const std::string& version) const;
+  /// What the model says of every image; null until all are encoded with these weights.
+  std::shared_ptr<const ImageTable> table(const std::string& weights) const;
 
-  /// Encodes the pack with a model, dropping what was encoded with another.
+  /// Encodes the pack with a model, dropping what was encoded with another; nothing is done again
+  /// where only names have changed.
   void encode_with(const std::shared_ptr<ServedModel>& model, ModelThread& thread);
 
   /// The `count` nearest to z [Z] in the dimensions where `counts` [Z] is 1; distances are in
-  /// standard deviations over the pack. ready() must have said yes for `version`.
+  /// standard deviations over the pack. ready() must have said yes for `weights`.
   Neighbours find(const torch::Tensor& z, const torch::Tensor& counts, int64_t count,
-                  const std::string& version) const;
+                  const std::string& weights) const;
+
+  /// The dimensions from `first` on of some images, [rows, count] float32, and what divides every
+  /// such dimension so that it has stddev 1 over the pack, [count]. As find(), for `weights`.
+  struct Block {
+    torch::Tensor latents, stddev;
+  };
+  Block block(const torch::Tensor& rows, int64_t first, int64_t count,
+              const std::string& weights) const;
 
  private:
   void load(const ImageShape& shape);
@@ -66,7 +76,8 @@ class NearestImages {
   Pack pack_;
   mutable std::mutex mutex_;
   std::string notice_;
-  std::string version_;             // of what follows; empty while nothing is ready
+  std::string wanted_;              // weights that it encodes with, or has encoded with
+  std::string weights_;             // those of what follows; empty while nothing is ready
   torch::Tensor latents_, stddev_;  // float32 [N, Z] and [Z]
   std::shared_ptr<const ImageTable> table_;
   std::atomic<int64_t> encoded_ = 0;

@@ -44,6 +44,7 @@ ServedModelPointer load_served_model(const std::filesystem::path& path, const st
                                      torch::Device device, ModelThread& thread) {
   auto model = std::make_shared<ServedModel>();
   model->version = version;
+  model->weights = file_version(path);
   model->networks = read_model(path);
   model->networks->move_to(device);
   thread.run([&] { model->batch = safe_batch(*model->networks); });

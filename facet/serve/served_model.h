@@ -52,7 +52,8 @@ class AnswerCache {
 struct ServedModel {
   std::shared_ptr<Vae> networks;  ///< for the model's thread alone, except for what is constant
   Refinement refinement;          ///< of pictures; none shows means
-  std::string version;            ///< of the file
+  std::string version;            ///< of the file and of the names
+  std::string weights;            ///< version of the file alone: names change no picture
   /// Pictures in one forward pass; 1 where the machine computes a picture differently in a batch,
   /// because it has to be the same as `facet sample` makes.
   int64_t batch = 1;

@@ -8,6 +8,7 @@
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
+#include "facet/model/generate.h"
 #include "tests/cli/run_program.h"
 #include "tests/message_of.h"
 #include "tests/serve/served_run.h"
@@ -253,6 +254,58 @@ TEST_F(ExplorerTest, FindsTheImageItself) {
   EXPECT_EQ(found[0]["labels"]["hat"], "yes");
   EXPECT_NEAR(found[0]["distance"].get<double>(), 0, 1e-4);  // float32 on both sides
   EXPECT_LE(found[1]["distance"], found[2]["distance"]);
+}
+
+TEST_F(ExplorerTest, AMapHasLatentVectorsInStddevsOfThePack) {
+  Pack pack;
+  pack.images = torch::randint(0, 256, {50, 3, 16, 16}, Key(3).generator(), kInt64).to(kUInt8);
+  pack.labels = torch::zeros({50, 0}, kInt32);
+  pack.split = torch::zeros({50}, kUInt8);
+  explorer_ = make(pack);
+  ASSERT_TRUE(wait_until(
+      [&] { return ask(*explorer_, get_request("model"))["nearest"]["ready"].get<bool>(); }));
+  const Json map = ask(*explorer_, get_request("map", {{"factor", "hair"}, {"images", "10"}}));
+  ASSERT_EQ(map["components"].size(), 5u);
+  ASSERT_EQ(map["images"].size(), 10u);
+  // By the library: what all images are encoded as, and the posterior means, over the same stddev.
+  torch::NoGradGuard no_gradient;
+  const auto model = small_model();
+  const torch::Tensor latents =
+      encode_pixels(*model, pack.images.slice(0, 50)).mean.narrow(1, 4, 3);
+  const torch::Tensor stddev = latents.std(0, /*unbiased=*/false);
+  for (int64_t n = 0; n < 10; ++n) {
+    EXPECT_EQ(map["images"][n]["index"], 5 * n);
+    for (int64_t d = 0; d < 3; ++d)
+      EXPECT_NEAR(map["images"][n]["z"][d].get<double>(),
+                  (latents[5 * n][d] / stddev[d]).item<double>(), 1e-4);  // kept as float32
+  }
+  const torch::Tensor means = model->prior.posteriors[2].mean().m / stddev;
+  for (int64_t k = 0; k < 5; ++k)
+    for (int64_t d = 0; d < 3; ++d)
+      EXPECT_NEAR(map["components"][k][d].get<double>(), means[k][d].item<double>(),
+                  1e-4 * (1 + std::abs(means[k][d].item<double>())));
+  EXPECT_NE(refusal(get_request("map", {{"factor", "hat"}})).find("at factor"), std::string::npos);
+  EXPECT_NE(refusal(get_request("map", {{"factor", "hair"}, {"images", "513"}})).find("512"),
+            std::string::npos);
+}
+
+TEST_F(ExplorerTest, ANewNameDoesNotEncodeTheImagesAgain) {
+  Pack pack;
+  pack.images = torch::randint(0, 256, {50, 3, 16, 16}, Key(3).generator(), kInt64).to(kUInt8);
+  pack.labels = torch::zeros({50, 0}, kInt32);
+  pack.split = torch::zeros({50}, kUInt8);
+  ExplorerOptions options;
+  options.run = folder_ / "run";
+  options.pack = pack;
+  options.write = true;
+  explorer_ = std::make_unique<Explorer>(std::move(options));
+  ASSERT_TRUE(wait_until(
+      [&] { return ask(*explorer_, get_request("model"))["nearest"]["ready"].get<bool>(); }));
+  ask(*explorer_, post_request("names", R"({"factor": "hair", "name": "haircut"})"));
+  const Json summary = ask(*explorer_, get_request("model"));
+  EXPECT_EQ(summary["model"]["factors"][2]["name"], "haircut");
+  EXPECT_TRUE(summary["nearest"]["ready"].get<bool>());  // at once: nothing was dropped
+  EXPECT_EQ(ask(*explorer_, get_request("images", {{"factor", "haircut"}}))["total"], 50);
 }
 
 TEST_F(ExplorerTest, RefusesAPackOfAnotherShape) {

@@ -6,6 +6,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"
 #include "facet/data/pack.h"
+#include "facet/model/editing.h"
 #include "facet/model/fingerprint.h"
 #include "facet/model/generate.h"
 #include "facet/model/refiner.h"
@@ -67,6 +68,47 @@ TEST(RefinedExplorer, ReconstructsAPhotographRefinedToo) {
       decode_pictures_of(*model, pixels, encode_pixels(*model, pixels).mean, refinement,
                          PictureNoise::each(Key(1).fold("reconstruct"), 1));
   EXPECT_EQ(sharp["refined"], base64(encode_png(to_images(expected).front())));
+}
+
+TEST(RefinedExplorer, EditsOfAPhotographStartFromIt) {
+  torch::set_num_threads(1);
+  const TemporaryFolder folder;
+  write_served_run(folder / "run");
+  const auto model = small_model();
+  write_refiner(folder / "run/refiner.safetensors",
+                Refiner({"custom", 16, {1, 2}, 1, 4}, model->shape(), fingerprint(*model), Key(1)));
+  ExplorerOptions options;
+  options.run = folder / "run";
+  options.refine = {true, 2};
+  Explorer explorer(std::move(options));
+  EXPECT_EQ(ask(explorer, get_request("model"))["refined"], true);
+  const std::string photograph = encode_png(Image::filled(3, 16, 16, 90));
+  const Json encoded = ask(explorer, post_request("encode", photograph, "image/png"));
+  const int64_t other = 1 - encoded["factors"][0]["component"].get<int64_t>();
+  const auto edited = [&](bool with_image) {
+    Json body = {{"z", encoded["z"]},
+                 {"log_variance", encoded["log_variance"]},
+                 {"edits", {{{"changes", Json::object()}}, {{"changes", {{"glasses", other}}}}}}};
+    if (with_image) body["image"] = encoded["input"];
+    return ask(explorer, post_request("edit", body.dump()))["images"];
+  };
+  const Json of_photograph = edited(true), of_noise = edited(false);
+  // An edit that changes nothing is the reconstruction, and both are what the library makes, as
+  // `facet edit --refined` does: the new network is zero, so a picture is where it starts from.
+  EXPECT_EQ(of_photograph[0]["png"], encoded["reconstruction"]);
+  torch::NoGradGuard no_gradient;
+  const torch::Tensor pixels = torch::full({1, 3, 16, 16}, 90, kUInt8);
+  const Refinement refinement{read_refiner(folder / "run/refiner.safetensors", *model), 2};
+  const Encoding encoding = encode_pixels(*model, pixels);
+  const torch::Tensor z = edit(model->prior, encoding, {other, -1, -1}, true);
+  const torch::Tensor expected =
+      decode_pictures_of(*model, pixels, z, refinement, PictureNoise::each(Key(1).fold("edit"), 1));
+  EXPECT_EQ(of_photograph[1]["png"], base64(encode_png(to_images(expected).front())));
+  EXPECT_NE(of_photograph[0]["png"], of_photograph[1]["png"]);
+  EXPECT_NE(of_photograph[1]["png"], of_noise[1]["png"]);
+  ask(explorer,
+      post_request("edit", R"({"z": [0,0,0,0,0,0,0], "edits": [{"changes": {}}], "image": "no"})"),
+      400);
 }
 
 TEST(RefinedExplorer, ARunWithoutARefinerIsRefused) {

@@ -1,12 +1,12 @@
-// The data behind the model, and what people add to a run: lists of images by component, statements of labels, one image with its
-// code, how far an upload is like the data, names, and labels. Nothing is written without --write.
+// The data behind the model: lists of images by component, statements of labels, one image with its code, how far an upload is like
+// the data, maps and searches. Nothing is written without --write.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SETTLED, pause } from "./browser.mjs";
+import { pause } from "./browser.mjs";
 import { Portraits } from "./portraits.mjs";
-import { WIDTHS, drawPortraits, facet, serve, stop, visit } from "./served.mjs";
+import { drawPortraits, serve, stop, visit } from "./served.mjs";
 
 const { folder, run, browser, server } = await visit("data", { serving: ["--write"] });
 const portraits = new Portraits(drawPortraits(folder, 40), "glasses");
@@ -84,6 +84,8 @@ test("an upload unlike the data is said to be so, another portrait is not", asyn
   })()`);
   await upload("checks.png", Buffer.from(noise, "base64"));
   assert.match(await browser.text("unlike"), /unlike the images/);
+  const faded = await browser.evaluate("Number(getComputedStyle(document.querySelector('#code .probability .bar')).opacity)");
+  assert.ok(faded < 0.5, "probabilities fade where they mean little");
   assert.equal(await browser.evaluate("document.getElementById('error-figure').hidden"), false);
 });
 
@@ -105,6 +107,8 @@ test("the region of an upload is chosen by mouse, touch and keyboard", async () 
   const input = () => browser.source("input");
   const centre = await input();
   await browser.click("#crop summary");
+  await browser.until("document.getElementById('crop-box').getBoundingClientRect().width > 20"); // it is placed when the part is open
+  await browser.evaluate("document.getElementById('crop-box').scrollIntoView({ block: 'center', behavior: 'instant' })");
   const box = () => browser.evaluate(`(() => {
     const area = document.getElementById("crop-box").getBoundingClientRect();
     return { left: area.left, top: area.top, x: area.left + area.width / 2, y: area.top + area.height / 2, right: area.right, bottom: area.bottom };
@@ -135,15 +139,30 @@ test("the region of an upload is chosen by mouse, touch and keyboard", async () 
   assert.ok(factors.length > 0);
 });
 
-test("a map shows components and images, by principal components and t-SNE, and a click chooses a component", async () => {
+const select = (id, value) => browser.evaluate(`document.getElementById("${id}").value = "${value}"; document.getElementById("${id}").dispatchEvent(new Event("change"))`);
+
+test("a map shows components and images by latent vectors or pixels, by principal components and t-SNE, and a click chooses a component", async () => {
   await open("#view=data&seed=1&images=first,,typical,");
   await browser.until(LISTED);
   await browser.click("#map summary");
-  await browser.until("document.getElementById('map').dataset.drawn === 'pca'");
-  assert.match(await browser.evaluate("document.getElementById('map-canvas').ariaLabel"), /^Map of 6 components and 128 images of first$/);
-  await browser.evaluate("document.getElementById('map-kind').value = 'tsne'; document.getElementById('map-kind').dispatchEvent(new Event('change'))");
-  await browser.until("document.getElementById('map').dataset.drawn === 'tsne'");
+  const drawn = (kind) => browser.until(`document.getElementById('map').dataset.drawn === '${kind}'`);
+  await drawn("latents pca");
+  assert.match(await browser.evaluate("document.getElementById('map-canvas').ariaLabel"), /^Map of 6 components and 256 images of first$/);
+  assert.equal(await browser.text("map-text"), "6 components and 256 images, spread evenly over the data.");
+  const picture = () => browser.evaluate("document.getElementById('map-canvas').toDataURL()");
+  const seen = [await picture()];
+  for (const [by, kind] of [["latents", "tsne"], ["pixels", "tsne"], ["pixels", "pca"]]) {
+    await select("map-by", by);
+    await select("map-kind", kind);
+    await drawn(`${by} ${kind}`);
+    seen.push(await picture());
+  }
+  assert.equal(new Set(seen).size, 4);
+  await browser.click("#map-images");
+  assert.notEqual(await picture(), seen.at(-1)); // components alone
+  const alone = await picture();
   await browser.click("#map-in");
+  assert.notEqual(await picture(), alone);
   await browser.click("#map-out");
   const chosen = await browser.evaluate(`(() => {
     const canvas = document.getElementById("map-canvas");
@@ -155,6 +174,26 @@ test("a map shows components and images, by principal components and t-SNE, and 
     }
   })()`);
   assert.match(chosen ?? "none", /^[0-5]$/);
+});
+
+test("in the map of latent vectors images lie by their components", async () => {
+  const { components, images } = await api("map?factor=style&images=256");
+  const distance = (one, other) => Math.hypot(...one.map((value, place) => value - other[place]));
+  const nearest = images.filter(({ component, z }) => components.every((mean) => distance(components[component], z) <= distance(mean, z) + 1e-9));
+  assert.ok(nearest.length > 0.8 * images.length, `${nearest.length} of ${images.length}`); // components have widths too
+  assert.deepEqual(images.map(({ index }) => index), Array.from({ length: 256 }, (_, place) => Math.floor((place * 3000) / 256)));
+});
+
+test("outliers are the images of the lowest density", async () => {
+  const order = async (name) => (await api(`images?order=${name}&count=128`)).images.map(({ typicality }) => typicality);
+  const [outliers, typical] = [await order("outliers"), await order("typical")];
+  assert.deepEqual(outliers, [...outliers].sort((a, b) => a - b));
+  assert.ok(outliers.at(-1) < typical.at(-1));
+  await open("#view=data&seed=1&images=,,typical,");
+  await browser.until(LISTED);
+  await select("data-order", "outliers");
+  const { images } = await api("images?order=outliers&count=1");
+  await browser.until(`document.querySelector('.data-cell').ariaLabel === 'Image ${images[0].index}'`);
 });
 
 test("images are searched by an upload, by chosen factors and by the edited picture", async () => {
@@ -175,42 +214,25 @@ test("images are searched by an upload, by chosen factors and by the edited pict
   assert.ok(right >= 7, await found());
 });
 
-test("a name is used by the page, by commands and by addresses, and old names still work", async () => {
-  await open();
-  await post("names", { factor: "first", name: "background" });
-  await post("names", { factor: "background", component: 3, name: "blue" });
-  const saved = JSON.parse(readFileSync(join(run, "names.json"), "utf8"));
-  assert.deepEqual(saved, { factors: { first: { name: "background", components: { 3: "blue" } } } });
-  await browser.open(`${server.address}/#seed=3&first=3`);
-  await browser.until(`${SETTLED} && document.querySelector("[data-factor=background]") !== null`);
-  assert.match(await browser.evaluate("document.getElementById('picture').alt"), /background blue/);
-  assert.match(await browser.text("command"), /--fix background=blue/);
-  facet("sample", run, "--count", "1", "--fix", "background=blue", "--out", join(folder, "named.png"));
-  facet("sample", run, "--count", "1", "--fix", "first=3", "--out", join(folder, "old.png"));
-  assert.deepEqual(readFileSync(join(folder, "named.png")), readFileSync(join(folder, "old.png")));
-  assert.match(facet("info", run), /background/);
-  for (const name of ["glasses", "a=b", "7", ""]) {
-    const answer = await post("names", { factor: "background", ...(name === "" ? { component: 0, name: "blue" } : { name }) });
-    assert.equal(answer.error?.status, 400, name);
-  }
-  await post("names", { factor: "background", name: "" });
-  assert.deepEqual(Object.keys(JSON.parse(readFileSync(join(run, "names.json"), "utf8")).factors), ["first"]);
-});
-
-test("images and components are labelled, and the table has the labels", async () => {
-  await open();
-  await browser.until(LISTED);
-  assert.equal((await post("labels", { property: "mood", value: "good", rows: [0, 2] })).images, 2);
-  const { images } = await post("labels", { property: "mood", value: "plain", factor: "style", component: 0 });
-  assert.ok(images > 100);
-  await post("labels", { property: "mood", value: "", rows: [2] });
-  const table = await browser.evaluate("fetch('api/v1/labels.csv').then((answer) => answer.text())");
-  const [head, first] = table.split("\n");
-  assert.match(head, /^file,.*,mood$/);
-  assert.match(first, /^000000\.png,.*,(good|plain)$/);
-  assert.ok(existsSync(join(run, "labels.json")));
-  const next = await api("images?order=borderline&factor=style&unlabelled=mood");
-  assert.ok(next.total > 0 && next.images.every((image) => !("mood" in image.labels)));
+test("while images are encoded a search says so, and it finds them when they are", async () => {
+  await open("#seed=3");
+  await browser.until("document.getElementById('picture').naturalWidth > 0");
+  await browser.evaluate(`(() => {
+    window.realFetch = window.fetch;
+    window.fetch = async (address, options) => {
+      const answer = await window.realFetch(address, options);
+      if (address !== "api/v1/model") return answer;
+      const summary = await answer.json();
+      return Response.json({ ...summary, nearest: { ...summary.nearest, ready: false, encoded: 1600 } });
+    };
+    dispatchEvent(new Event("facet-changed"));
+  })()`);
+  await browser.until("document.getElementById('nearest-text').textContent === 'The images are being encoded: 1,600 of 3,000.'");
+  await browser.click("#nearest summary");
+  await pause(300);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#nearest-images img').length"), 0);
+  await browser.evaluate("window.fetch = window.realFetch; dispatchEvent(new Event('facet-changed'))");
+  await browser.until("document.querySelectorAll('#nearest-images img').length === 8 && document.getElementById('nearest-text').textContent === ''");
 });
 
 test("without --write nothing can be written", async () => {
@@ -227,17 +249,6 @@ test("without --write nothing can be written", async () => {
   await browser.leave();
   await stop(other);
 });
-
-for (const width of WIDTHS) {
-  test(`the data view fits into ${width} pixels`, async () => {
-    await browser.resize(width, width === 844 ? 390 : 900, { phone: width === 390 });
-    await open("#view=data&seed=1&images=style,1,typical,");
-    await browser.until(LISTED);
-    await pause(100);
-    assert.ok((await browser.evaluate("document.documentElement.scrollWidth")) <= width);
-    await browser.resize(1280, 900);
-  });
-}
 
 test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints.filter((line) => !line.includes("400 (Bad Request)")), []);

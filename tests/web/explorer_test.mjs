@@ -2,12 +2,12 @@
 // classifier that was trained on real portraits only decides whether a picture shows glasses.
 //   node --test explorer_test.mjs, with the program in FACET_PROGRAM
 import assert from "node:assert/strict";
-import { appendFileSync, cpSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEADLINE, SETTLED, pause } from "./browser.mjs";
+import { SETTLED, pause } from "./browser.mjs";
 import { Classifier, Portraits } from "./portraits.mjs";
-import { drawPortraits, facet, serve, stop, visit } from "./served.mjs";
+import { downloaded, drawPortraits, facet, serve, stop, visit } from "./served.mjs";
 
 const visited = await visit("explorer");
 const { folder, run, browser } = visited;
@@ -138,50 +138,6 @@ test("a pinned picture stays beside the current one, with a list of differences"
   assert.equal(await browser.source(), before);
 });
 
-/** The pixels of the thumbnails of a factor, as text. */
-function thumbnails(factor) {
-  return browser.evaluate(`[...document.querySelectorAll("#factors [data-factor=${factor}] .thumbnail")].map((canvas) => canvas.toDataURL())`);
-}
-
-test("thumbnails show the present picture with each component, or what it changes", async () => {
-  await open("#seed=3&style=short");
-  const means = await thumbnails("style");
-  await open("#seed=3&style=short&thumbs=live");
-  await browser.until("document.querySelectorAll('#factors [data-live=live]').length === 12");
-  const live = await thumbnails("style");
-  assert.ok(live.every((picture, index) => picture !== means[index]));
-  await browser.evaluate("document.getElementById('thumbnails').value = 'difference'; document.getElementById('thumbnails').dispatchEvent(new Event('change'))");
-  await browser.until("document.querySelectorAll('#factors [data-live=difference]').length === 12");
-  const black = await browser.evaluate(`(() => {
-    const canvas = document.querySelector("#factors [data-factor=style] [aria-checked=true] canvas");
-    return Math.max(...canvas.getContext("2d").getImageData(0, 0, 16, 16).data.filter((_, place) => place % 4 < 3));
-  })()`);
-  assert.equal(black, 0); // the chosen component changes nothing
-});
-
-test("a path leads from the pinned picture to the present one, also as an animated file", async () => {
-  await open("#seed=3&pin=seed%3D5%26t%3D0.7");
-  await browser.click("#path summary");
-  await browser.until("document.querySelectorAll('#path-images img').length === 9");
-  const ends = await browser.evaluate("['#path-images img:first-child', '#path-images img:last-child', '#pinned-picture', '#picture'].map((name) => document.querySelector(name).src)");
-  assert.deepEqual(ends.slice(0, 2), ends.slice(2));
-  const { bytes } = await downloaded("#path-file");
-  assert.equal(bytes.indexOf("acTL") > 0 && bytes.readUInt32BE(bytes.indexOf("acTL") + 4), 16); // there and back
-  await browser.evaluate("document.getElementById('path-factor').value = 'glasses'; document.getElementById('path-factor').dispatchEvent(new Event('change'))");
-  await browser.until(`document.querySelector('#path-images img:last-child').src !== ${JSON.stringify(ends[1])}`);
-  assert.equal(await browser.evaluate("document.querySelector('#path-images img').src"), ends[0]);
-});
-
-test("24 draws differ in their seed only, and a click takes one", async () => {
-  await open("#seed=3&glasses=with");
-  await browser.click("#sheet summary");
-  await browser.until("document.querySelectorAll('#sheet-images img').length === 24");
-  const chosen = await browser.evaluate("document.querySelector('#sheet-images button:nth-child(7) img').src");
-  await browser.changes(() => browser.click("#sheet-images button:nth-child(7)"));
-  assert.equal(await browser.source(), chosen);
-  assert.match(await browser.evaluate("location.hash"), /seed=7&t=0.7&glasses=with/);
-});
-
 test("charts have one cursor with names, smoothing, a logarithmic axis and a range of steps", async () => {
   await browser.open(`${server.address}/#view=training&seed=1`);
   await browser.until("document.querySelectorAll('#charts .line').length >= 10");
@@ -195,6 +151,9 @@ test("charts have one cursor with names, smoothing, a logarithmic axis and a ran
   const readouts = await browser.evaluate("[...document.querySelectorAll('.readout')].map((node) => node.textContent).filter(Boolean)");
   assert.ok(readouts.length >= 5, "all charts show the step");
   assert.match(readouts[0], /^step \d+train /);
+  const axes = await browser.evaluate("[...document.querySelectorAll('#charts .chart')].map((chart) => [...chart.querySelectorAll('.axis')].map((node) => node.textContent).join())");
+  assert.equal(axes.length, 6);
+  for (const titles of axes) assert.match(titles, /^step,(nats per image|components)$/);
   assert.ok(readouts.some((text) => /KL\[z\] .*KL\[r\] /.test(text)));
   await browser.evaluate("document.getElementById('smoothing').value = 0.8; document.getElementById('smoothing').dispatchEvent(new Event('input'))");
   assert.ok((await browser.evaluate("document.querySelectorAll('#charts .faint').length")) >= 5);
@@ -218,21 +177,9 @@ test("charts have one cursor with names, smoothing, a logarithmic axis and a ran
   await browser.click("#all-steps");
 });
 
-/** The file that a click on the selector downloads. */
-async function downloaded(selector) {
-  const known = new Set(readdirSync(browser.folder));
-  await browser.click(selector);
-  for (let waited = 0; waited < DEADLINE; waited += 50) {
-    const name = readdirSync(browser.folder).find((candidate) => !known.has(candidate) && candidate.endsWith(".png"));
-    if (name) return { name, bytes: readFileSync(join(browser.folder, name)) };
-    await pause(50);
-  }
-  throw new Error("nothing was downloaded");
-}
-
 test("the downloaded PNG is the one that its command makes", async () => {
   await open("#seed=3&t=0.6&glasses=with&first=2@17~1:1.5");
-  const { name, bytes } = await downloaded("#download");
+  const { name, bytes } = await downloaded(browser, "#download");
   assert.match(name, /^glasses-with/);
   const [called, ...words] = (await browser.text("command")).split(" ");
   assert.equal(called, "facet");
@@ -257,7 +204,7 @@ test("an image is uploaded, read, edited and downloaded", async () => {
   await browser.changes(() => browser.click("#keep-offset"), "edited");
   assert.ok(classifier.score(await pixels("edited")) > 0);
   assert.match(await browser.text("edited-command"), /facet edit .*--change glasses=with/);
-  assert.equal((await downloaded("#edited-download")).bytes.readUInt32BE(16), 256); // its width: 16 pixels, 16 times each
+  assert.equal((await downloaded(browser, "#edited-download")).bytes.readUInt32BE(16), 256); // its width: 16 pixels, 16 times each
   await browser.changes(() => browser.click("#code [data-factor=glasses] .panel-actions button"), "edited");
   assert.equal(await browser.source("edited"), await browser.source("reconstruction"));
 });

@@ -64,6 +64,12 @@ for (const width of WIDTHS) {
   });
 }
 
+test("the report in the dark theme", async () => {
+  await browser.resize(1280, 900, { dark: true });
+  await open();
+  assert.ok((await browser.evaluate("Number(/\\d+/.exec(getComputedStyle(document.body).backgroundColor)[0])")) < 80); // and axe-core looks at it
+});
+
 test("the console shows no error and no warning", () => {
   assert.deepEqual(browser.complaints.filter((line) => !line.includes("favicon")), []);
 });

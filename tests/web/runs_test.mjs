@@ -127,6 +127,12 @@ for (const width of WIDTHS) {
   });
 }
 
+test("the page of runs in the dark theme", async () => {
+  await browser.resize(1280, 900, { dark: true });
+  await open();
+  assert.ok((await browser.evaluate("Number(/\\d+/.exec(getComputedStyle(document.body).backgroundColor)[0])")) < 80); // and axe-core looks at it
+});
+
 test("a folder without runs, and options of one run, are refused in one line", async () => {
   const empty = temporaryFolder("empty");
   for (const [path, options, expected] of [[empty, [], /no run in it/], [runs, ["--write"], /--write with a folder of runs/]]) {

@@ -1,6 +1,6 @@
 // Makes the screenshots of docs/explorer.md and docs/export.md from running servers.
 //   node tests/web/screenshots.mjs ADDRESS OUT.png explore|phone|image|training|page [PORTRAIT.png]
-// ADDRESS is that of a `facet serve` on a run of configs/demo.json (for `training`, preferably one that is still training;
+// ADDRESS is that of a `facet serve` on models/portraits (for `training`, on a run of configs/demo.json that is still training;
 // for `page`, that of static_server.mjs on an exported page of models/portraits).
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";

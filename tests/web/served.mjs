@@ -1,12 +1,12 @@
 // What the browser tests share: a small model that is trained in seconds, servers of it, and a browser that visits them.
 import { execFileSync, spawn } from "node:child_process";
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, afterEach } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Browser, findBrowser } from "./browser.mjs";
+import { Browser, DEADLINE, findBrowser, pause } from "./browser.mjs";
 
 export const program = process.env.FACET_PROGRAM;
 /** A run of explorer.json that was trained for all test files (model_test.mjs); without it each trains its own. */
@@ -63,24 +63,25 @@ export function temporaryFolder(name) {
 
 const axe = join(here, "../../build/axe-core/axe.min.js");
 
-/** Fails if axe-core finds something in the page's present state that people with a disability cannot use. */
-async function expectAccessible(browser) {
-  if (!(await browser.evaluate("location.protocol === 'http:'"))) return;
+/** Fails if axe-core, if scripts/fetch-npm has fetched it, finds something in the page's present state that people with a disability
+ * cannot use. */
+export async function expectAccessible(browser, state = "") {
+  if (!existsSync(axe) || !(await browser.evaluate("location.protocol === 'http:'"))) return;
   if (!(await browser.evaluate("'axe' in window"))) await browser.evaluate(readFileSync(axe, "utf8") + ";0");
   assert.deepEqual(await browser.evaluate(`(async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     return violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ").slice(0, 300));
-  })()`), []);
+  })()`), [], state);
 }
 
 /** A browser with a window of 1280 by 900 pixels, which ends after the tests; so do all servers. The state in which each test
- * leaves the page is checked with axe-core, if scripts/fetch-npm has fetched it. */
+ * leaves the page is checked with axe-core. */
 export async function startBrowser() {
   finallyDo(() => Promise.all([...running].map((server) => stop(server))));
   const browser = await Browser.start(findBrowser());
   finallyDo(() => browser.end());
   await browser.resize(1280, 900);
-  if (existsSync(axe)) afterEach(() => expectAccessible(browser));
+  afterEach(() => expectAccessible(browser));
   return browser;
 }
 
@@ -98,6 +99,18 @@ export function drawPortraits(folder, count) {
   const pack = join(folder, "portraits.safetensors");
   facet("import", "portraits", "--count", String(count), "--size", "16", "--seed", "9", "--out", pack);
   return pack;
+}
+
+/** The file that a click on the selector downloads. */
+export async function downloaded(browser, selector) {
+  const known = new Set(readdirSync(browser.folder));
+  await browser.click(selector);
+  for (let waited = 0; waited < DEADLINE; waited += 50) {
+    const name = readdirSync(browser.folder).find((candidate) => !known.has(candidate) && candidate.endsWith(".png"));
+    if (name) return { name, bytes: readFileSync(join(browser.folder, name)) };
+    await pause(50);
+  }
+  throw new Error("nothing was downloaded");
 }
 
 const running = new Set();

@@ -10,7 +10,7 @@ import { pathBetween } from "../../web/paths.mjs";
 import { principal, similarityOrder, squaredDistances, tsne } from "../../web/projection.mjs";
 import {
   choiceOf, choose, differences, fitted, freeChoice, fromAddress, initialState, move, packed, pictureKey, redrawAll, redrawFactor,
-  toAddress, toRequest, toggleHold, unpacked, withChoice,
+  renamedIn, toAddress, toRequest, toggleHold, unpacked, withChoice,
 } from "../../web/state.mjs";
 import { fromAddress as runsFromAddress, sorted, toAddress as runsToAddress } from "../../web/runs/runs.mjs";
 import { onOneAxis, progress, sentence } from "../../web/phases.mjs";
@@ -132,6 +132,19 @@ test("a state from another model loses the factors and components that this mode
   assert.deepEqual(faults, [
     "no component 'broken' of glasses", "no factor 'hat'", "a latent vector of 1 numbers (this model has 4)",
   ]);
+});
+
+test("a new name of a factor or a component is used wherever the state names it", () => {
+  const { state } = fromAddress("#seed=7&first=3~2:1&pin=" + encodeURIComponent("seed=5&first=3") + "&grid=glasses,first&images=first,3,typical,");
+  const renamed = renamedIn(state, { from: "first", to: "sky" });
+  assert.match(toAddress(renamed), /&sky=3~2:1/);
+  assert.equal(renamed.pinned.factors.get("sky").component, "3");
+  assert.deepEqual(renamed.grid, ["glasses", "sky"]);
+  assert.equal(renamed.data.factor, "sky");
+  const blue = renamedIn(renamed, { from: "sky", to: "sky", component: { from: "3", to: "blue" } });
+  assert.equal(blue.picture.factors.get("sky").component, "blue");
+  assert.equal(blue.pinned.factors.get("sky").component, "blue");
+  assert.deepEqual(renamedIn(state, { from: "hair", to: "x" }), state);
 });
 
 test("differences are listed by component, then by the position within it", () => {
