@@ -205,7 +205,7 @@ Query::Query(const ApiRequest& request, const std::vector<std::string>& known) {
   }
 }
 
-const std::string& Query::text(const std::string& name) const {
+const std::string& Query::text(const std::string& name) const& {
   const auto found = values_.find(name);
   if (found == values_.end()) refuse(name, "nothing", "a parameter of this name");
   return found->second;

@@ -100,7 +100,8 @@ class Query {
 
   bool has(const std::string& name) const { return values_.count(name) > 0; }
   /// An ApiError where it is absent.
-  const std::string& text(const std::string& name) const;
+  const std::string& text(const std::string& name) const&;
+  const std::string& text(const std::string& name) && = delete;  // it would be gone at once
   int64_t integer(const std::string& name, int64_t otherwise, int64_t least, int64_t most) const;
 
  private:

@@ -231,7 +231,7 @@ TEST(HttpServer, SurvivesHostileClients) {
   EXPECT_GT(attack(requests, 2), requests / 2);
   EXPECT_TRUE(server.answers());
   EXPECT_TRUE(wait_until([&] { return open_files() <= files; }));
-  EXPECT_LT(resident_kilobytes() - before, 40000);
+  EXPECT_LT(resident_kilobytes() - before, kGrowthKilobytes);
   // What is left of large bodies that were announced would keep this one out.
   const std::string body(8 << 20, 'x');
   EXPECT_EQ(HttpClient(server.port()).post("/api/v1/encode", body, "image/png").status, 200);

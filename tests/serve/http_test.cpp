@@ -330,7 +330,7 @@ TEST(HttpExplorer, SurvivesMalformedRequests) {
   EXPECT_TRUE(server.answers());
   EXPECT_TRUE(wait_until([&] { return open_files() <= files; }));
   // Pools and fragmentation stay below; leaks of a few kilobytes do not in bench/serve_fuzz.
-  EXPECT_LT(resident_kilobytes() - before, 40000);
+  EXPECT_LT(resident_kilobytes() - before, kGrowthKilobytes);
 }
 
 }  // namespace
