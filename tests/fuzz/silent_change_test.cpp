@@ -32,11 +32,10 @@ size_t data_begin(const std::string& file) {
   return sizeof length + length;
 }
 
-/// Changes one bit in each of up to 1500 bytes of the tensors, and of all bytes of the header.
+/// Changes one bit in each of up to 400 bytes of the tensors, and of as many of the header.
 void expect_no_silent_change(const fs::path& path, const Read& read) {
   const std::string written = bytes_of(path);
   const TensorFile whole = read_safetensors(path, "test");
-  const fs::path copy = path.parent_path() / ("changed-" + path.filename().string());
   const auto change = [&](size_t at) {
     std::string changed = written;
     changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
@@ -44,14 +43,14 @@ void expect_no_silent_change(const fs::path& path, const Read& read) {
     std::ofstream(path, std::ios::binary) << changed;
   };
   ASSERT_TRUE(taken([&] { read(path); })) << path;
-  const size_t begin = data_begin(written), step = (written.size() - begin) / 1500 + 1;
+  const size_t begin = data_begin(written), step = (written.size() - begin) / 400 + 1;
   for (size_t at = begin; at < written.size(); at += step) {
     change(at);
     EXPECT_FALSE(taken([&] { read(path); })) << path << ", byte " << at;
   }
   // In the header: refused, or a bit that changes nothing of what is read, as one of the word that
   // says where the checksums are.
-  for (size_t at = 0; at < begin; ++at) {
+  for (size_t at = 0; at < begin; at += begin / 400 + 1) {
     change(at);
     TensorFile found;
     if (!taken([&] { found = read_safetensors(path, "test"); })) continue;
