@@ -1,3 +1,5 @@
+#include <cstdlib>
+#include <sstream>
 #include <string>
 #include <zlib.h>
 
@@ -74,6 +76,7 @@ void label_images(const Table& table) {
   const RowsOfFiles rows = match_rows(table, 0, files, "faces", "table.csv");
   TableOptions options;
   for (const std::string& column : table.columns) {
+    if (column == "elsewhere") options.split_column = "a column that it has not";
     if (column == "split") options.split_column = column;
     if (column == "hair") options.properties.push_back("hair");
     if (column == "smile") options.properties.push_back("smile=yes,No,no");
@@ -98,7 +101,9 @@ std::vector<std::string> table_seeds() {
           "name,hair,smile,split,Case\nfaces/a.png,red,Yes,train,x\n./below\\a.png,Red,no,1,X\n"
           "B,black,,test,y\n\n",
           "id,age,hair\na,10,1\nc.png,9,-1\n",
+          "name,smile,hat\na,YES,Red\nc,No,red\nbelow/b.JPG,no,red\nbelow/a.png,,blue\n",
           "k,v\na.png,nan\nc,x\n",
+          "k,elsewhere\na.png,1\n",
           "sep=;\r\n\"name\";\"a \"\"b\"\"\"\r\n1;2\r\n",
           "\xEF\xBB\xBFx\ty\n1\t2\n",
           "name,colour\nx,gr\xFCn\n",
@@ -107,6 +112,7 @@ std::vector<std::string> table_seeds() {
                       "1\0,\0"
                       "2\0\n\0",
                       18),
+          std::string("\xFE\xFF\0a\0,\0b\0\n\xD8\x3D\xDE\0\0,\0X", 18),
           gzip_compressed("a,b\n1,2\n")};
 }
 
@@ -138,10 +144,12 @@ bool read_npz_bytes(std::string_view bytes) {
       touch(array);
   });
 }
-std::string array_bytes(const std::string& name, ArrayFormat format) {
+std::string array_bytes(const std::string& name, ArrayFormat format,
+                        const ArrayWriter::Settings& settings = {}) {
   const std::filesystem::path path = input_file(name, "");
   const torch::Tensor rows = torch::arange(6, kFloat32).view({3, 2});
-  ArrayWriter writer(path, format, {{"codes", kFloat32, {3, 2}}}, {{"format", "test"}});
+  ArrayWriter writer(path, format, {{"codes", kFloat32, {3, 2}}},
+                     {{"format", "t\xC3\xA9st \xE2\x82\xAC \xF0\x9F\x98\x80"}}, settings);
   writer.append(0, rows);
   writer.finish();
   return bytes_of(path);
@@ -163,12 +171,16 @@ std::vector<std::string> npy_seeds() {
           fortran,
           old};
 }
-std::vector<std::string> npz_seeds() { return {array_bytes("seed.npz", ArrayFormat::npz)}; }
+std::vector<std::string> npz_seeds() {
+  // The second with numbers of 64 bits, as large ones have them.
+  return {array_bytes("seed.npz", ArrayFormat::npz),
+          array_bytes("seed.npz", ArrayFormat::npz, {.zip64_from = 10})};
+}
 
 bool read_vecs_bytes(std::string_view bytes) {
   bool any = false;
   for (const char* name : {"v.fvecs", "v.ivecs", "v.bvecs"})
-    any |= taken([&] { touch(read_vecs(input_file(name, bytes))); });
+    any |= taken([&] { touch(read_vectors(input_file(name, bytes))); });
   return any;
 }
 std::vector<std::string> vecs_seeds() {
@@ -188,7 +200,8 @@ bool read_config_bytes(std::string_view bytes) {
   const std::filesystem::path path = input_file("config.json", bytes);
   const bool saved = taken([&] {  // one that a run has kept, in which old names may stand
     const Config config = read_saved_config(path);
-    first_difference(config, read_saved_config(path, {"seed=7"}));
+    const Config other = read_saved_config(path, {"seed=7"});
+    difference_on_resume(with_batch_parts(config, 2), extended(config, other));
   });
   return taken([&] { read_config(path); }) || saved;
 }
@@ -199,6 +212,18 @@ std::vector<std::string> config_seeds() {
     "train": {"joint": {"steps": 10}, "batch_size": 8}})",
           R"({"train": {"joint": {"hold_steps": 1e3, "move_goal": "held_out"}},
     "model": {"prior": "points"}})"};
+}
+
+/// "slurm 2 1 4": the second task of an array of four, whose first is 1.
+void set_slurm(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  words >> word;
+  for (const char* name : {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"})
+    if (words >> word)
+      setenv(name, word.c_str(), 1);
+    else
+      unsetenv(name);
 }
 
 /// Every line is a `--set`; those that begin with '?' are other texts of the command line.
@@ -215,7 +240,9 @@ bool read_settings_bytes(std::string_view bytes) {
     if (line.rfind('?', 0) == 0) {
       const std::string text = line.substr(1);
       bool any = taken([&] { parse_variation(text); });
-      any |= taken([&] { parse_shard(text); });
+      if (text.starts_with("slurm")) set_slurm(text);
+      any |= taken([&] { parse_shard(text.substr(0, text.find(' '))); });
+      if (text.starts_with("splits=")) any = taken([&] { parse_splits({text.substr(7)}); });
       any |= taken([&] { parse_factors(text, 8); });
       all &= any;
     } else if (!line.empty()) {
@@ -228,18 +255,24 @@ bool read_settings_bytes(std::string_view bytes) {
 std::vector<std::string> settings_seeds() {
   return {"seed=4\ntrain.batch_size=16",
           "model.factors=[{\"name\": \"a\"}]\nmodel.factors.0.name=b",
-          "?train.joint.steps=1,2\n?1/4\n?first:3:8,second:2"};
+          "?train.joint.steps=1,2\n?1/4\n?first:3:8,second:2\n?slurm 2 1 4\n?splits=valid",
+          "seed=[1,{\"a\": \"b,\\\"c\"}]\nseed=3\n?data.pack=\"a,b\",[1,2],{\"a\": 1}"};
 }
 
 bool read_fit_config_bytes(std::string_view bytes) {
-  return taken([&] { read_fit_config(input_file("fit.json", bytes), {}); });
+  const std::filesystem::path path = input_file("fit.json", bytes);
+  taken([&] { read_saved_fit_config(path); });
+  return taken([&] { read_fit_config(path, {}); });
 }
 std::vector<std::string> fit_config_seeds() {
   return {"{}", R"({"factors": [{"name": "all", "components": 4, "dimensions": 2}]})"};
 }
 
 bool read_refine_config_bytes(std::string_view bytes) {
-  return taken([&] { read_refine_config(input_file("refine.json", bytes), {}); });
+  const std::filesystem::path path = input_file("refine.json", bytes);
+  taken([&] { resumed_refine_config(path, {"steps=7"}); });
+  taken([&] { resumed_refine_config(path, {"seed=7"}); });
+  return taken([&] { read_refine_config(path, {}); });
 }
 std::vector<std::string> refine_config_seeds() { return {"{}", R"({"seed": 2})"}; }
 

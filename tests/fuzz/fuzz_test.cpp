@@ -48,6 +48,13 @@ TEST_P(Fuzz, TakesItsSeeds) {
   for (size_t i = 0; i < seeds.size(); ++i) EXPECT_TRUE(target().run(seeds[i])) << "seed " << i;
 }
 
+TEST_P(Fuzz, RefusesWhatItMust) {
+  const std::vector<std::string> inputs = refused_inputs(GetParam());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_FALSE(target().run(inputs[i]))
+        << "input " << i << ": " << testing::PrintToString(inputs[i].substr(0, 200));
+}
+
 /// Those that reached a new place, which `scripts/fuzz --keep` has written, and files that other
 /// programs have made.
 TEST_P(Fuzz, BearsWhatIsKept) {

@@ -93,6 +93,7 @@ bool take_http(const RequestRules& rules, std::string_view bytes) {
         if (parser.is_done()) break;
       }
       if (!had_head && parser.has_head()) {
+        is_loopback(parser.head().host);
         const CheckedRequest checked = rules.check(parser.head());
         if (checked.refusal) {
           answer_head(*checked.refusal, parser.head().keep_alive);
@@ -127,6 +128,8 @@ std::vector<std::string> http_seeds() {
           "GET /icon.svg HTTP/1.0\r\nHost: example.org\r\nSec-Fetch-Site: none\r\n"
           "Cookie: a=b; " +
               cookie + "\r\nIf-None-Match: " + tag + "\r\n\r\n",
+          "POST /api/v1/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+          "Content-Type: Application/JSON ; charset=utf-8\r\n\r\n{}",
           "POST /api/v1/generate HTTP/1.1\r\nHost: [::1]:80\r\nContent-Type: application/json\r\n"
           "Content-Length: 2\r\n\r\n{}"};
 }
@@ -148,7 +151,9 @@ ApiRequest request_of(std::string_view bytes, const std::string& before,
 bool good_answer(const ApiResponse& response) {
   if (response.status >= 500 && response.status != 503)
     throw std::runtime_error("answered with " + response.body);
-  answer_head(response, true);
+  ApiResponse complete = response;
+  complete_headers(complete);
+  answer_head(complete, true);
   return response.status == 200;
 }
 
@@ -200,6 +205,11 @@ bool answer_runs_bytes(std::string_view bytes) {
   }();
   const ApiRequest request = request_of(bytes, "/", *handler);
   handler->page_file(request.path);
+  try {
+    handler->check_body(request.path, request.content_type, request.body.size());
+  } catch (const ApiError&) {
+    return false;
+  }
   return good_answer(handler->handle(request));
 }
 std::vector<std::string> runs_seeds() {
@@ -207,9 +217,12 @@ std::vector<std::string> runs_seeds() {
           "run/one/api/v1/generate\n{\"states\": [{\"seed\": 3}]}"};
 }
 
+/// The input as the evaluation of one run and as the config of another, in a list of both.
 bool read_evaluation_bytes(std::string_view bytes) {
   static const std::filesystem::path run = served_run("evaluated/one");
   input_file("evaluated/one/eval.json", bytes);
+  input_file("evaluated/two/config.json", bytes);
+  input_file("evaluated/two/metrics.jsonl", "");
   RunsHandler handler(run.parent_path(), torch::kCPU, "facet");
   const ApiResponse response = handler.handle(get_request("runs"));
   good_answer(response);
@@ -221,10 +234,10 @@ std::vector<std::string> evaluation_seeds() {
       "\"accuracy\": 0.5}]}"};
 }
 
-/// A survey without answers so far.
+/// A survey with an answer, and one that was cut while it was written.
 bool answer_survey_bytes(std::string_view bytes) {
   static const TestSurvey survey;
-  std::filesystem::remove(survey.folder.answers());
+  survey.answers("anna,1,a0,hair,long,9\nanna,2,a1,ha");
   SurveyHandler handler(survey.folder.path);
   const ApiRequest request = request_of(bytes, "/api/v1/", handler);
   handler.page_file(request.path);

@@ -52,13 +52,21 @@ std::vector<std::string> state_seeds() {
 }
 
 bool read_sweep_bytes(std::string_view bytes) {
-  return taken([&] { plan_of_json(parse_config(std::string(bytes), "sweep.json"), "sweep.json"); });
+  const std::filesystem::path folder = input_file("swept/sweep.json", bytes).parent_path();
+  input_file("swept/seed-1/config.json", R"({"seed": 2})");
+  return taken([&] {
+    const SweepPlan plan = plan_of_json(parse_config(std::string(bytes), "sweep.json"), "sweep");
+    first_difference(plan.variations, {parse_variation("seed=1,3")});
+    taken([&] { require_same_configs(plan, folder); });
+  });
 }
 std::vector<std::string> sweep_seeds() {
   const Variation seeds = parse_variation("seed=1,2"),
                   steps = parse_variation("train.joint.steps=5,10");
   return {to_json(plan_sweep({}, {seeds, steps}, "seed")).dump(),
-          R"({"config": {}, "vary": [{"key": "data.pack", "values": ["a", "b"]}]})"};
+          R"({"config": {}, "vary": [{"key": "data.pack", "values": ["a", "b"]}]})",
+          R"({"config": {}, "vary": [{"key": "seed", "values": [1, 3]}]})",
+          R"({"config": {}, "vary": [{"key": "model.factors.0.name", "values": ["a?", "a!"]}]})"};
 }
 
 /// What a sweep knows of its runs.

@@ -8,6 +8,7 @@
 #include "facet/data/array_read.h"
 #include "facet/data/pack.h"
 #include "facet/data/pack_shards.h"
+#include "facet/data/shard_names.h"
 #include "facet/fit/fit_mixture.h"
 #include "facet/fit/vector_mixture.h"
 #include "facet/model/fingerprint.h"
@@ -44,7 +45,14 @@ std::vector<std::string> safetensors_seeds() {
   file.tensors["b"] = torch::arange(3);
   write_safetensors(path, file, "writing");
   const std::string written = bytes_of(path);
-  return {written, tensor_file_of(tensor_input_of(written))};
+  // Without a table of numbers, and with too many to choose from, one of them not finite.
+  Json tables = {{"a", {{"dtype", "F32"}, {"shape", {1, 1}}, {"data_offsets", {0, 4}}}}};
+  const std::string one = tables.dump() + '\0' + "\xFF\xFF\xFF\xFF";
+  for (uint64_t i = 1; i < 10; ++i)
+    tables[fmt::format("t{}", i)] = {
+        {"dtype", "F32"}, {"shape", {1, 1}}, {"data_offsets", {4 * i, 4 * i + 4}}};
+  return {written, tensor_file_of(tensor_input_of(written)), tensor_file_of("{}"),
+          tensor_file_of(one), tensor_file_of(tables.dump())};
 }
 
 bool read_pack_bytes(std::string_view bytes) {
@@ -66,7 +74,7 @@ bool read_shards_bytes(std::string_view bytes) {
   static const std::filesystem::path first = [] {
     Pack pack = fuzz_pack();
     pack.part_of = 2;
-    const std::filesystem::path path = input_file("shards/p-00000.safetensors", "");
+    const std::filesystem::path path = shard_path(input_file("shards/p.safetensors", ""), 0);
     write_pack(path, pack);
     return path;
   }();

@@ -34,11 +34,21 @@ def turned(image, orientation):
     return saved(image, "JPEG", exif=exif)
 
 
-def bmp(bits, compression=0, top_down=False, masks=b"", palette=b"", used=0, size=40):
+def no_profile(space):
+    """One that says what it is for, and no more."""
+    return bytes(16) + space + bytes(16) + b"acsp" + bytes(100)
+
+
+def many_scans(image):
+    jpeg = saved(image, "JPEG")
+    return jpeg[:2] + b"\xff\xda\0\2" * 40 + jpeg[2:]
+
+
+def bmp(bits, compression=0, top_down=False, masks=b"", palette=b"", used=0, size=40, width=3):
     """3x2 pixels; Pillow writes few kinds."""
     stride = (3 * bits + 31) // 32 * 4
-    head = (struct.pack("<IHHHH", 12, 3, 2, 1, bits) if size == 12 else
-            struct.pack("<IiiHHIIiiII", 40, 3, -2 if top_down else 2, 1, bits, compression, 0, 0, 0, used, 0))
+    head = (struct.pack("<IHHHH", 12, width, 2, 1, bits) if size == 12 else
+            struct.pack("<IiiHHIIiiII", 40, width, -2 if top_down else 2, 1, bits, compression, 0, 0, 0, used, 0))
     body = head + masks + palette
     return b"BM" + struct.pack("<IHHI", 14 + len(body) + 2 * stride, 0, 0, 14 + len(body)) + body + b"\x10" * 2 * stride
 
@@ -53,14 +63,17 @@ def main():
         saved(colour, "PNG", icc_profile=profile), saved(grey, "PNG", icc_profile=profile),  # which is not one of grey
         saved(colour, "PNG", icc_profile=profile[:200]), deep_png(1), deep_png(3),
         saved(colour.convert("CMYK"), "JPEG"), saved(colour, "JPEG", progressive=True), turned(colour, 6), turned(grey, 3),
-        saved(colour, "JPEG", icc_profile=profile), saved(colour.resize((64, 40)), "JPEG"),
+        saved(colour, "JPEG", icc_profile=profile), saved(grey, "JPEG", icc_profile=no_profile(b"GRAY")),
+        saved(colour.convert("CMYK"), "JPEG", icc_profile=no_profile(b"CMYK")),
+        saved(colour, "JPEG", icc_profile=no_profile(b"RGB ")), saved(colour.resize((64, 40)), "JPEG"),
         saved(colour, "WEBP"), saved(colour.convert("RGBA"), "WEBP", lossless=True), saved(colour.resize((40, 30)), "WEBP"),
         saved(colour, "TIFF"), saved(grey.convert("I;16"), "TIFF"), saved(grey.convert("F"), "TIFF"),
         saved(colour.convert("CMYK"), "TIFF", compression="tiff_lzw"), saved(colour.convert("LAB"), "TIFF"),
         saved(colour.convert("P"), "GIF"), saved(grey, "GIF", transparency=3),
         bmp(24), bmp(32, top_down=True), bmp(16), bmp(16, 3, masks=struct.pack("<III", 0xf800, 0x7e0, 0x1f)),
         bmp(1, palette=b"\0\0\0\0\xff\xff\xff\0"), bmp(4, palette=bytes(range(8)), used=2), bmp(24, size=12),
-        bmp(8, palette=bytes(range(256)) * 4), bmp(2), bmp(8, 1),
+        bmp(8, palette=bytes(range(256)) * 4), bmp(2), bmp(8, 1), bmp(24, width=0), bmp(24)[:60], bmp(24, width=30000),
+        many_scans(colour), saved(Image.new("L", (1100, 1000)), "PNG"), saved(colour.resize((2000, 600)), "WEBP"),
         bmp(32, 3, masks=struct.pack("<III", 0xff0000, 0, 0xff)),
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(40), b"GIF89a", b"RIFF\0\0\0\0WEBP", b"II*\0\x08\0\0\0",
     ]
