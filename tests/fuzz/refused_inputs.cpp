@@ -309,15 +309,19 @@ std::vector<std::string> refused_survey_requests() {
 }
 
 std::vector<std::string> refused_runs() {
-  return {"api/v1/metrics?run=none", "api/v1/metrics?run=..",
-          "run/none/api/v1/model",   "run/one",
-          "run/../api/v1/model",     "nothing"};
+  return {"run/two/api/v1/model",
+          "api/v1/metrics?run=none",
+          "api/v1/metrics?run=..",
+          "run/none/api/v1/model",
+          "run/one",
+          "run/../api/v1/model",
+          "nothing"};
 }
 
 std::vector<std::string> refused_code_tables() {
   const std::string packed = fuzz_target("code_table").seeds().back();
-  return {packed.substr(0, packed.size() - 3) + "z\n", "file,other\na.png,1\n",
-          "file,first\na.png,9\n", packed.substr(0, packed.find('\n') + 1)};
+  return {"file,code\na.png,zz\n", "file,other\na.png,1\n", "file,first\na.png,9\n",
+          packed.substr(0, packed.find('\n') + 1)};
 }
 
 }  // namespace

@@ -199,8 +199,11 @@ std::vector<std::string> api_seeds() {
           "openapi.yaml"};
 }
 
+/// A folder of two runs, of which the second has a damaged model.
 bool answer_runs_bytes(std::string_view bytes) {
   static RunsHandler* handler = [] {
+    input_file("runs/two/config.json", "{}");
+    input_file("runs/two/model.safetensors", "damaged");
     return new RunsHandler(served_run("runs/one").parent_path(), torch::kCPU, "facet");
   }();
   const ApiRequest request = request_of(bytes, "/", *handler);
@@ -210,7 +213,9 @@ bool answer_runs_bytes(std::string_view bytes) {
   } catch (const ApiError&) {
     return false;
   }
-  return good_answer(handler->handle(request));
+  const ApiResponse response = handler->handle(request);
+  if (request.path.starts_with("/run/two/")) return response.status == 200;
+  return good_answer(response);
 }
 std::vector<std::string> runs_seeds() {
   return {"api/v1/runs", "api/v1/metrics?run=one&after=0", "run/one/api/v1/model",
@@ -234,14 +239,19 @@ std::vector<std::string> evaluation_seeds() {
       "\"accuracy\": 0.5}]}"};
 }
 
-/// A survey with an answer, and one that was cut while it was written.
+/// A survey without answers, and with two, of which the last was cut while it was written.
 bool answer_survey_bytes(std::string_view bytes) {
   static const TestSurvey survey;
-  survey.answers("anna,1,a0,hair,long,9\nanna,2,a1,ha");
-  SurveyHandler handler(survey.folder.path);
-  const ApiRequest request = request_of(bytes, "/api/v1/", handler);
-  handler.page_file(request.path);
-  return good_answer(handler.handle(request));
+  bool all = true;
+  for (const bool begun : {false, true}) {
+    std::filesystem::remove(survey.folder.answers());
+    if (begun) survey.answers("anna,1,a0,hair,long,9\nanna,2,a1,ha");
+    SurveyHandler handler(survey.folder.path);
+    const ApiRequest request = request_of(bytes, "/api/v1/", handler);
+    handler.page_file(request.path);
+    all &= good_answer(handler.handle(request));
+  }
+  return all;
 }
 std::vector<std::string> survey_api_seeds() {
   return {"survey", "survey?rater=anna", "picture?item=a0",
