@@ -131,8 +131,14 @@ std::vector<std::string> refused_codes() {
 }
 
 std::vector<std::string> refused_indexes() {
+  const Json second = {// whose file is not there
+                       {"name", "segment-0001"},
+                       {"images", 1},
+                       {"source", "x"},
+                       {"from_pack", false}};
   return {Changed("index").metadata("model", "x"),
           Changed("index").metadata("format", "x"),
+          Changed("index").option("segments", "/1", second),
           Changed("index").metadata("segments", "[]"),
           Changed("index").metadata("segments", "{"),
           Changed("index").fill("quantizer.mean", '\x7F'),
