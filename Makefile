@@ -8,7 +8,7 @@ RUN ?= runs/demo
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure program python package demo explore test sanitize fuzz soak bench bench-fit format check-format docs build-times clean
+.PHONY: help setup configure program python package demo explore test sanitize fuzz coverage soak bench bench-fit format check-format docs build-times clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,11 @@ fuzz:  ## Try damaged input on every reader, SECONDS=600 each
 	@scripts/setup release fuzz
 	@cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS) --target facet_fuzz
 	@scripts/fuzz build/fuzz/tests/facet_fuzz --seconds $(SECONDS) --jobs $(JOBS)
+
+coverage:  ## Count the lines of the readers that the inputs of tests/fuzz reach
+	@scripts/setup release
+	@cmake --preset coverage > /dev/null && cmake --build --preset coverage -j $(JOBS) --target test_fuzz
+	@scripts/coverage build/coverage
 
 MINUTES ?= 30
 soak: program  ## Serve a run to many clients while it is trained, for MINUTES=30, and look for anything that grows or fails

@@ -14,6 +14,14 @@ if(FACET_FUZZ)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fsanitize-coverage=trace-pc,trace-cmp>")
 endif()
 
+# For scripts/coverage: the lines that ran. Atomic counters, because servers and loaders run threads.
+option(FACET_COVERAGE "Count which lines run, for scripts/coverage" OFF)
+if(FACET_COVERAGE)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--coverage;-fprofile-update=atomic>")
+  add_link_options(--coverage)
+endif()
+set(CMAKE_CXX_FLAGS_COVERAGE "-O0")  # a line that the optimiser has merged with another would be counted as theirs
+
 # The arithmetic is inside LibTorch: more than -O1 costs a third more compile time without a gain. The files with loops
 # of their own over pixels or weights say so in CMakeLists.txt and get -O2.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")

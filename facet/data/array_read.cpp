@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <zlib.h>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,9 @@ struct Source {
     uint64_t value = 0;
     std::memcpy(&value, file->data() + position, bytes);
     return value;
+  }
+  const Bytef* bytes(uint64_t position) const {
+    return reinterpret_cast<const Bytef*>(file->data()) + position;
   }
   std::string text(uint64_t position, uint64_t size) const {
     require(position, size);
@@ -97,7 +101,7 @@ ArchiveEntry entry_of(const Source& source, uint64_t at, uint64_t extra, uint64_
 
 void read_npz(const Source& source, ArrayFile& result) {
   const Central central = find_central(source);
-  uint64_t at = central.begin;
+  uint64_t at = central.begin, bytes = 0;
   for (uint64_t i = 0; i < central.count; ++i) {
     if (source.number(at, 4) != kZipCentral)
       source.reading.fail("a table of contents that breaks off",
@@ -109,10 +113,16 @@ void read_npz(const Source& source, ArrayFile& result) {
                           "numpy.savez writes them, numpy.savez_compressed does not");
     const ArchiveEntry entry = entry_of(source, at, at + 46 + name_size, extra);
     source.require(entry.position, 30);
+    source.require(bytes, entry.size);  // entries that share bytes could hold any amount together
+    bytes += entry.size;
+    const uint64_t checksum = source.number(at + 16, 4);
     const uint64_t begin = entry.position + 30 + source.number(entry.position + 26, 2) +
                            source.number(entry.position + 28, 2);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     add_npy(source, begin, entry.size, name, result);
+    if (const auto found = crc32_z(0, source.bytes(begin), entry.size); found != checksum)
+      source.reading.fail(fmt::format("'{}' with checksum {:08x}", name, found),
+                          fmt::format("{:08x}", checksum), kCut);
     at += 46 + name_size + extra + source.number(at + 32, 2);
   }
   const auto metadata = result.texts.find("metadata");

@@ -156,23 +156,35 @@ void ArrayWriter::place_safetensors(const std::map<std::string, std::string>& me
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return arrays_[a].element_bytes() > arrays_[b].element_bytes();
   });
-  Json header = {{"__metadata__", metadata}};
   uint64_t offset = 0;
   for (const size_t i : order) {
     const uint64_t size = arrays_[i].bytes();
-    header[arrays_[i].name] = {{"dtype", safetensors_type(arrays_[i].type)},
-                               {"shape", arrays_[i].shape},
-                               {"data_offsets", {offset, offset + size}}};
+    entries_.push_back(
+        {arrays_[i].name, safetensors_type(arrays_[i].type), arrays_[i].shape, size, ""});
     places_[i].begin = offset;
     offset += size;
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  metadata_ = metadata;
+  order_ = order;
+  // The header is written when the checksums are known. They have the same length in any case.
+  header_bytes_ = header_text().size();
+  for (Place& place : places_) place.begin += sizeof(uint64_t) + header_bytes_;
+  end_ = offset + sizeof(uint64_t) + header_bytes_;
+}
+
+std::string ArrayWriter::header_text() {
+  for (size_t n = 0; n < order_.size(); ++n) entries_[n].checksum = places_[order_[n]].sum.text();
+  std::string text = safetensors_header(metadata_, entries_);
   text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+void ArrayWriter::finish_safetensors() {
+  const std::string text = header_text();
+  assert(text.size() == header_bytes_);
   const uint64_t length = text.size();
   file_.write_at(0, &length, sizeof length);
   file_.write_at(sizeof length, text.data(), text.size());
-  for (Place& place : places_) place.begin += sizeof length + text.size();
-  end_ = offset + sizeof length + text.size();
 }
 
 void ArrayWriter::append(size_t array, const torch::Tensor& rows) {
@@ -189,6 +201,7 @@ void ArrayWriter::append(size_t array, const void* data, size_t bytes) {
   if (format_ == ArrayFormat::npz)
     place.checksum =
         static_cast<uint32_t>(crc32_z(place.checksum, static_cast<const Bytef*>(data), bytes));
+  if (format_ == ArrayFormat::safetensors) place.sum.add(data, bytes);
 }
 
 void ArrayWriter::append_text(size_t array, std::string_view text) {
@@ -200,6 +213,7 @@ void ArrayWriter::append_text(size_t array, std::string_view text) {
 void ArrayWriter::finish() {
   for (size_t i = 0; i < arrays_.size(); ++i) assert(places_[i].written == arrays_[i].bytes());
   if (format_ == ArrayFormat::npz) finish_npz();
+  if (format_ == ArrayFormat::safetensors) finish_safetensors();
   file_.commit();
 }
 

@@ -1,7 +1,7 @@
 // Arrays written row by row into NumPy's .npy and .npz or a .safetensors file. All sizes are known
 // at first, so that every array has its place in the file and memory does not grow with the number
 // of rows. An .npz is a zip file without compression, with 64-bit sizes where they are needed; its
-// checksums are filled in at the end.
+// checksums, and those of a .safetensors, are filled in at the end.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "facet/core/checksum.h"
 #include "facet/core/file.h"
+#include "facet/core/safetensors_header.h"
 #include "facet/core/tensor.h"
 
 namespace facet {
@@ -60,16 +62,19 @@ class ArrayWriter {
 
  private:
   struct Place {
-    uint64_t begin = 0;    ///< of the array's bytes in the file
-    uint64_t written = 0;  ///< bytes of it
-    uint64_t entry = 0;    ///< .npz: where its local header begins
-    std::string prefix;    ///< .npz: the .npy header before its bytes
-    uint32_t checksum = 0;
+    uint64_t begin = 0;     ///< of the array's bytes in the file
+    uint64_t written = 0;   ///< bytes of it
+    uint64_t entry = 0;     ///< .npz: where its local header begins
+    std::string prefix;     ///< .npz: the .npy header before its bytes
+    uint32_t checksum = 0;  ///< .npz
+    Checksum sum;           ///< .safetensors
   };
   void place_npy();
   void place_npz(const std::map<std::string, std::string>& metadata);
   void place_safetensors(const std::map<std::string, std::string>& metadata);
   void finish_npz();
+  std::string header_text();
+  void finish_safetensors();
 
   AtomicFile file_;
   ArrayFormat format_;
@@ -77,6 +82,11 @@ class ArrayWriter {
   std::vector<ArrayOutline> arrays_;
   std::vector<Place> places_;
   uint64_t end_ = 0;  ///< of all arrays
+  // Of a .safetensors.
+  std::map<std::string, std::string> metadata_;
+  std::vector<TensorEntry> entries_;  ///< in the order of the file
+  std::vector<size_t> order_;         ///< the array of each of them
+  size_t header_bytes_ = 0;
 };
 
 }  // namespace facet

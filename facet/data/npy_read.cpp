@@ -149,7 +149,8 @@ int64_t text_width(const std::string& type, const Attempt& reading) {
   if (!type.starts_with("<U")) return -1;
   int64_t width = -1;
   const char* const end = type.data() + type.size();
-  if (std::from_chars(type.data() + 2, end, width).ptr != end || width < 0 || width > 1 << 20)
+  // Texts of no characters need no bytes: the header alone would say how many to make.
+  if (std::from_chars(type.data() + 2, end, width).ptr != end || width < 1 || width > 1 << 20)
     reading.fail(fmt::format("texts of type '{}'", type), "texts of some characters",
                  "is the file damaged?");
   return width;
@@ -160,7 +161,7 @@ TextColumn texts_at(const std::byte* bytes, int64_t count, int64_t width) {
   const size_t each = points.size() * sizeof(uint32_t);
   std::vector<std::string> texts;
   for (int64_t n = 0; n < count; ++n) {
-    if (each > 0) std::memcpy(points.data(), bytes + static_cast<size_t>(n) * each, each);
+    std::memcpy(points.data(), bytes + static_cast<size_t>(n) * each, each);
     texts.push_back(utf8_of(points.data(), points.size()));
   }
   return TextColumn(texts);

@@ -65,6 +65,7 @@ torch::Tensor read_integers(const std::filesystem::path& path, int64_t vectors,
   if (array.size(0) != vectors)
     reading.fail(fmt::format("{} rows", array.size(0)),
                  fmt::format("{}, one for each vector", vectors));
+  if (array.size(1) == 0) reading.fail("no column", "at least one");
   return array.to(kInt64);
 }
 

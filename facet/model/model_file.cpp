@@ -1,7 +1,5 @@
 #include "facet/model/model_file.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -29,7 +27,7 @@ void require_finite(const torch::Tensor& tensor, const std::string& name,
 /// A file that says of itself that it has larger networks than it has: they must not be allocated.
 void require_network_in(const TensorFile& file, const ModelOptions& options,
                         const ImageShape& shape, const std::string& object) {
-  double stored = 0, largest = 0, latents = 0;
+  double stored = 0, needed = 0, latents = 0;
   for (const auto& [name, tensor] : file.tensors) stored += static_cast<double>(tensor.numel());
   for (const FactorOptions& factor : options.factors)
     latents += static_cast<double>(factor.dimensions);
@@ -38,14 +36,18 @@ void require_network_in(const TensorFile& file, const ModelOptions& options,
     const auto in = static_cast<double>(layer.channels_in),
                out = static_cast<double>(layer.channels_out),
                kernel = static_cast<double>(layer.kernel);
-    largest = std::max(largest, in * out * kernel * kernel);
+    needed += in * out * kernel * kernel;
     features = out * static_cast<double>(layer.height_out) * static_cast<double>(layer.width_out);
   }
-  largest = std::max(largest, features * latents);
-  if (largest > stored)
+  needed += features * latents;
+  if (options.prior == "vamp")  // whose components are images
+    for (const FactorOptions& factor : options.factors)
+      needed += static_cast<double>(factor.components) * static_cast<double>(shape.channels) *
+                static_cast<double>(shape.height) * static_cast<double>(shape.width);
+  if (needed > stored)
     Attempt{"reading a model", object}.fail(
         fmt::format("{:.0f} numbers", stored),
-        fmt::format("at least the {:.3g} of a layer that its metadata describe", largest),
+        fmt::format("at least the {:.3g} of the layers that its metadata describe", needed),
         "is the file damaged?");
 }
 

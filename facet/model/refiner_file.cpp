@@ -16,6 +16,23 @@ namespace {
 
 constexpr const char* refiner_format = "facet-refiner-1";
 
+/// A file that says of itself that it has a larger network than it has: it must not be allocated.
+/// Counted is the second convolution of every block on the way down, of which all others are small
+/// multiples.
+void require_unet_in(const TensorFile& file, const UnetOptions& network, const Attempt& reading) {
+  double stored = 0, needed = 0;
+  for (const auto& [name, tensor] : file.tensors) stored += static_cast<double>(tensor.numel());
+  for (const int64_t multiplier : network.multipliers) {
+    const auto channels = static_cast<double>(network.width * multiplier);
+    needed += 9 * static_cast<double>(network.blocks) * channels * channels;
+  }
+  if (needed > stored)
+    reading.fail(
+        fmt::format("{:.0f} numbers", stored),
+        fmt::format("at least the {:.3g} of the blocks that its metadata describe", needed),
+        "is the file damaged?");
+}
+
 }  // namespace
 
 void write_refiner(const std::filesystem::path& path, const Refiner& refiner,
@@ -54,6 +71,7 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
     reading.fail("a refiner of images of another size", "that of the model's", "is it damaged?");
   // Checked before anything of this size is allocated.
   file.get_weight("input.weight", {network.width, 2 * shape.channels, 3, 3}, object);
+  require_unet_in(file, network, reading);
   auto refiner = std::make_shared<Refiner>(network, shape.shape(), metadata("model"), Key(0));
   for (const auto& [name, parameter] : refiner->parameters()) {
     const torch::Tensor& stored = file.get_weight(name, parameter.sizes(), object);

@@ -7,6 +7,9 @@
 namespace facet {
 
 struct ShapeOptions {
+  /// Numbers of pixels are then far from the end of 64 bits.
+  static constexpr double kLongestSide = 1 << 20;
+
   int64_t channels = 0, height = 0, width = 0;
 
   ShapeOptions() = default;
@@ -16,8 +19,8 @@ struct ShapeOptions {
   ImageShape shape() const { return {channels, height, width}; }
   void visit(OptionVisitor& visitor) {
     visitor.option("channels", channels, "Number of channels.", between(1, 3));
-    visitor.option("height", height, "Height in pixels.", at_least(1));
-    visitor.option("width", width, "Width in pixels.", at_least(1));
+    visitor.option("height", height, "Height in pixels.", between(1, kLongestSide));
+    visitor.option("width", width, "Width in pixels.", between(1, kLongestSide));
   }
 };
 

@@ -14,6 +14,7 @@ namespace facet {
 
 namespace {
 
+constexpr uint64_t kMostSteps = uint64_t{1} << 53;  // in a record: sums of them stay numbers
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 /// A number of a JSON object; NaN where it is absent or something else.
@@ -27,7 +28,8 @@ std::string phase_of(const Json& record) { return record.at("phase").get<std::st
 /// A line of the file as a record; null where it is none of ours.
 Json parse_record(const std::string& line) {
   Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer())
+  if (!record.is_object() || !record.contains("step") || !record["step"].is_number_unsigned() ||
+      record["step"].get<uint64_t>() > kMostSteps)
     return nullptr;
   if (!record.contains("phase") || !record["phase"].is_string()) return nullptr;
   const std::string phase = phase_of(record);

@@ -49,7 +49,8 @@ std::vector<Json> read_records(const std::filesystem::path& path) {
   std::string line;
   while (std::getline(lines, line)) {
     Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (record.is_object() && record.contains("iteration") && record.contains("bound"))
+    if (record.is_object() && record.contains("iteration") && record["iteration"].is_number() &&
+        record.contains("bound"))
       records.push_back(std::move(record));
   }
   return records;
@@ -62,7 +63,7 @@ Chart curve(const std::vector<Json>& records, const char* title, const char* key
   chart.x_title = "iteration";
   ChartLine line{title, {}};
   for (const Json& record : records)
-    if (record.contains(key))
+    if (record.contains(key) && record[key].is_number())
       line.points.push_back({record["iteration"].get<double>(), record[key].get<double>()});
   chart.lines.push_back(std::move(line));
   return chart;

@@ -24,6 +24,10 @@ double number_of(const Json& json, const char* name) {
              : kNoValue;
 }
 
+std::string text_of(const Json& json, const char* name) {
+  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
+}
+
 bool varies_seeds(const SweepPlan& plan) {
   return std::any_of(plan.variations.begin(), plan.variations.end(),
                      [](const Variation& variation) { return variation.is_seed(); });
@@ -281,10 +285,10 @@ std::vector<RunOutcome> recorded_outcomes(const SweepPlan& plan, const Json& rec
     if (!run.is_object()) continue;
     RunOutcome& outcome = outcomes[i];
     if (const double seconds = number_of(run, "seconds"); seconds > 0) outcome.seconds = seconds;
-    outcome.failure = run.value("failure", "");
+    outcome.failure = text_of(run, "failure");
     outcome.evaluation = run.value("evaluation", Json());
     for (const RunState state : {RunState::stopped, RunState::failed, RunState::finished})
-      if (run.value("state", "") == state_name(state)) outcome.state = state;
+      if (text_of(run, "state") == state_name(state)) outcome.state = state;
   }
   return outcomes;
 }
@@ -319,7 +323,7 @@ std::string sweep_csv(const SweepPlan& plan, const std::vector<RunOutcome>& outc
     for (const Json& value : plan.runs[i].values) text += "," + csv_cell(value_text(value));
     text += fmt::format(",{}", state_name(outcome.state));
     if (outcome.state == RunState::finished) {
-      text += "," + outcome.evaluation.value("split", "");
+      text += "," + text_of(outcome.evaluation, "split");
       for (const double measure : measures_of(outcome.evaluation))
         text += std::isfinite(measure) ? fmt::format(",{}", measure) : ",";
       text += fmt::format(",{}", components_of(outcome.evaluation));

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kReadingIndex = "reading an index";
+constexpr uint64_t kMostImages = uint64_t{1}
+                                 << 48;  // of a segment; their bytes are counted in 64 bits
 
 std::string metadata_of(const TensorFile& file, const char* key) {
   const auto found = file.metadata.find(key);
@@ -31,7 +33,8 @@ std::vector<IndexSegment> parse_segments(const std::string& text, const std::str
   for (size_t i = 0; good && i < list.size(); ++i) {
     const Json& entry = list[i];
     good = entry.is_object() && entry.contains("images") && entry["images"].is_number_unsigned() &&
-           entry.contains("source") && entry["source"].is_string() && entry.contains("from_pack") &&
+           entry["images"].get<uint64_t>() <= kMostImages && entry.contains("source") &&
+           entry["source"].is_string() && entry.contains("from_pack") &&
            entry["from_pack"].is_boolean() && entry.contains("name") &&
            entry["name"] == fmt::format("segment-{:04}", i);
     if (!good) break;
@@ -51,7 +54,7 @@ void load_segment(IndexSegment& segment, const fs::path& folder, const Factorial
                   int64_t parts) {
   const fs::path path = image_file(folder, segment.name);
   const std::string object = path.string();
-  const TensorFile file = read_safetensors(path, kReadingIndex);
+  const TensorFile file = read_safetensors(path, kReadingIndex, Verify::small);
   const auto factors = static_cast<int64_t>(prior.size());
   segment.latents = file.get("latents", kFloat16, {segment.images, prior.dimensions()}, object);
   segment.codes = file.get("codes", kInt32, {segment.images, factors}, object);
@@ -60,7 +63,7 @@ void load_segment(IndexSegment& segment, const fs::path& folder, const Factorial
     segment.files = read_texts(file, "files", 1, segment.images, object).front();
   const fs::path scan = scan_file(folder, segment.name);
   const int64_t blocks = block_count(segment.images);
-  segment.scan = read_safetensors(scan, kReadingIndex)
+  segment.scan = read_safetensors(scan, kReadingIndex, Verify::small)
                      .get("scan", kUInt8, {blocks, parts, kHalfBlock}, scan.string());
 }
 

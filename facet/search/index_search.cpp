@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "facet/core/torch.h"
 #include "facet/search/scan_tables.h"
@@ -87,9 +88,11 @@ class Search {
     return query_.factors.empty() || query_.factors[static_cast<size_t>(factor)];
   }
 
-  /// Squared distances of some rows of latent vectors, float32 [n].
+  /// Squared distances of some rows of latent vectors, float32 [n]. A damaged vector is infinitely
+  /// far: NaN has no place in an order.
   torch::Tensor squared_distances(const torch::Tensor& latents) const {
-    return (latents.to(kFloat32) - latent_).square_().matmul(weights_);
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    return (latents.to(kFloat32) - latent_).square_().matmul(weights_).nan_to_num_(kFar, kFar);
   }
 
   Ranked compare_all() const {

@@ -16,6 +16,8 @@ namespace facet {
 namespace {
 
 constexpr int64_t kKMeansIterations = 25;
+/// Of a stored quantizer: sums of squares of such numbers are finite in float32.
+constexpr double kLargestNumber = 1e9;
 
 /// The error to expect of 16 centres for axes with these variances: the least that a Gaussian
 /// allows at 4 bits. All axes that get bits have the same error (reverse water-filling); those
@@ -167,7 +169,7 @@ LatentQuantizer LatentQuantizer::restore(const TensorFile& file,
               std::is_sorted(result.begins.begin(), result.begins.end());
   for (const int64_t factor : result.factors) good = good && factor >= 0 && factor < count;
   for (const torch::Tensor& tensor : {result.mean, result.rotation, result.centres})
-    good = good && torch::isfinite(tensor).all().item<bool>();
+    good = good && tensor.abs().le(kLargestNumber).all().item<bool>();
   if (!good)
     Attempt{"reading an index", object}.fail("a quantizer that does not fit together",
                                              "parts of all latent dimensions",

@@ -13,10 +13,11 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t kReadAtOnce = 4 << 20;   // bytes of metrics; the next request reads on
-constexpr int64_t kLongestLine = 1 << 20;  // longer ones are shown as empty records
-constexpr double kSilenceOfStopped = 300;  // seconds
-constexpr double kMeasuredSeconds = 120;   // over which the speed of a training is measured
+constexpr int64_t kReadAtOnce = 4 << 20;            // bytes of metrics; the next request reads on
+constexpr int64_t kLongestLine = 1 << 20;           // longer ones are shown as empty records
+constexpr uint64_t kMostSteps = uint64_t{1} << 53;  // in a record: differences of them are numbers
+constexpr double kSilenceOfStopped = 300;           // seconds
+constexpr double kMeasuredSeconds = 120;  // over which the speed of a training is measured
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -115,7 +116,7 @@ Json RunWatch::living() const {
 /// Metrics have no times, so the speed is that at which their lines come.
 void RunWatch::note_progress() {
   if (!last_.contains("phase") || !last_["phase"].is_string() || !last_.contains("step") ||
-      !last_["step"].is_number_integer())
+      !last_["step"].is_number_unsigned() || last_["step"].get<uint64_t>() > kMostSteps)
     return;
   const Progress now{steady_seconds(), last_["phase"].get<std::string>(),
                      last_["step"].get<int64_t>()};

@@ -34,7 +34,9 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
   if (!seeds.empty()) {
     std::filesystem::create_directories(seeds);
     int number = 0;
-    for (const std::string& seed : chosen->seeds())
+    std::vector<std::string> all = chosen->seeds();
+    for (const std::string& refused : facet::refused_inputs(chosen->name)) all.push_back(refused);
+    for (const std::string& seed : all)
       std::ofstream(seeds + "/seed-" + std::to_string(number++), std::ios::binary) << seed;
     std::exit(0);
   }

@@ -9,7 +9,7 @@ namespace facet {
 const std::vector<FuzzTarget>& fuzz_targets() {
   static const std::vector<FuzzTarget> targets = [] {
     std::vector<FuzzTarget> all = file_targets();
-    for (const auto& more : {tensor_targets(), survey_targets(), request_targets()})
+    for (const auto& more : {tensor_targets(), run_targets(), survey_targets(), request_targets()})
       all.insert(all.end(), more.begin(), more.end());
     return all;
   }();

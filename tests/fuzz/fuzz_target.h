@@ -20,6 +20,9 @@ struct FuzzTarget {
 
 const std::vector<FuzzTarget>& fuzz_targets();
 
+/// Inputs of a target that it must refuse; none for some targets.
+std::vector<std::string> refused_inputs(const std::string& target);
+
 /// The target of this name; throws std::runtime_error if there is none.
 const FuzzTarget& fuzz_target(const std::string& name);
 

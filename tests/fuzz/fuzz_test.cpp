@@ -32,10 +32,10 @@ class Fuzz : public testing::TestWithParam<std::string> {
  protected:
   const FuzzTarget& target() const { return fuzz_target(GetParam()); }
 
-  /// Inputs that once did harm or reached a new place, which `scripts/fuzz --keep` has written.
-  std::vector<std::string> kept() const {
+  /// Inputs in tests/fuzz/FOLDER, a line of base64 each.
+  std::vector<std::string> stored(const std::string& folder) const {
     std::vector<std::string> inputs;
-    std::ifstream file(std::filesystem::path(FACET_SOURCE_FOLDER) / "tests/fuzz/inputs" /
+    std::ifstream file(std::filesystem::path(FACET_SOURCE_FOLDER) / "tests/fuzz" / folder /
                        (GetParam() + ".txt"));
     for (std::string line; std::getline(file, line);) inputs.push_back(from_base64(line));
     return inputs;
@@ -48,10 +48,24 @@ TEST_P(Fuzz, TakesItsSeeds) {
   for (size_t i = 0; i < seeds.size(); ++i) EXPECT_TRUE(target().run(seeds[i])) << "seed " << i;
 }
 
+TEST_P(Fuzz, RefusesWhatItMust) {
+  const std::vector<std::string> inputs = refused_inputs(GetParam());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_FALSE(target().run(inputs[i]))
+        << "input " << i << ": " << testing::PrintToString(inputs[i].substr(0, 200));
+}
+
+/// Those that reached a new place, which `scripts/fuzz --keep` has written, and files that other
+/// programs have made.
 TEST_P(Fuzz, BearsWhatIsKept) {
-  const std::vector<std::string> inputs = kept();
-  EXPECT_FALSE(inputs.empty()) << "run scripts/fuzz --keep " << GetParam();
+  const std::vector<std::string> inputs = stored("inputs");
+  if (inputs.empty()) GTEST_SKIP() << "none yet: scripts/fuzz --keep " << GetParam();
   for (const std::string& input : inputs) EXPECT_NO_THROW(target().run(input));
+  for (const std::string& input : stored("seeds")) EXPECT_NO_THROW(target().run(input));
+}
+
+TEST_P(Fuzz, BearsWhatOnceDidHarm) {
+  for (const std::string& input : stored("findings")) EXPECT_NO_THROW(target().run(input));
 }
 
 /// A byte changed, bytes left out, bytes doubled, or the end cut off.

@@ -43,7 +43,10 @@ bool read_answers_bytes(std::string_view bytes) {
 }
 std::vector<std::string> answers_seeds() {
   return {kAnswerColumns + "anna,1,a0,glasses,with,900\nanna,1,a0,hair,cannot tell,12\n",
-          kAnswerColumns + "\"b, c\",2,b0,hair,long,5\nb,3,c0,gla"};
+          kAnswerColumns + "\"b, c\",2,b0,hair,long,5\nb,3,c0,gla",
+          kAnswerColumns +
+              "\"a \"\"b\"\"\",1,a0,hair,long,5\n\"a \"\"b\"\"\",1,a0,hair,short,6\n"
+              "a,x,a0,hair,long,5\na,1,a0,hair,blue,5\n\"a,1\n"};
 }
 
 }  // namespace

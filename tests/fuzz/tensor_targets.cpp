@@ -4,7 +4,11 @@
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
+#include "facet/data/array_file.h"
+#include "facet/data/array_read.h"
 #include "facet/data/pack.h"
+#include "facet/data/pack_shards.h"
+#include "facet/data/shard_names.h"
 #include "facet/fit/fit_mixture.h"
 #include "facet/fit/vector_mixture.h"
 #include "facet/model/fingerprint.h"
@@ -12,7 +16,9 @@
 #include "facet/model/refiner.h"
 #include "facet/search/code_file.h"
 #include "facet/search/index_file.h"
+#include "facet/search/index_search.h"
 #include "tests/close.h"
+#include "tests/fuzz/fuzz_model.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/tensor_input.h"
@@ -20,26 +26,15 @@
 namespace facet {
 namespace {
 
-std::shared_ptr<Vae> fuzz_model(const std::string& prior = "mixture") {
-  ModelOptions options;
-  options.prior = prior;
-  options.network.preset = "custom";
-  options.network.channels = {2};
-  options.network.strides = {2};
-  options.factors = {{"first", 3, 2, "", {}}};
-  return std::make_shared<Vae>(options, ImageShape{1, 4, 4}, Key(1));
-}
-const Vae& known_model() {
-  static const std::shared_ptr<Vae> model = fuzz_model();
-  return *model;
-}
-
 bool read_safetensors_bytes(std::string_view bytes) {
   return taken([&] {
     const std::filesystem::path path = input_file("any.safetensors", bytes);
     has_checksums(path, "reading");
     for (const auto& [name, tensor] : read_safetensors(path, "reading").tensors)
       if (tensor.numel() > 0) (void)tensor.clone();
+    read_arrays(path, "reading");
+    taken([&] { first_not_finite(read_vectors(path)); });  // whether or not it has one table
+    taken([&] { read_vectors(path, "a"); });
   });
 }
 std::vector<std::string> safetensors_seeds() {
@@ -50,18 +45,16 @@ std::vector<std::string> safetensors_seeds() {
   file.tensors["b"] = torch::arange(3);
   write_safetensors(path, file, "writing");
   const std::string written = bytes_of(path);
-  return {written, tensor_file_of(tensor_input_of(written))};
+  // Without a table of numbers, and with too many to choose from, one of them not finite.
+  Json tables = {{"a", {{"dtype", "F32"}, {"shape", {1, 1}}, {"data_offsets", {0, 4}}}}};
+  const std::string one = tables.dump() + '\0' + "\xFF\xFF\xFF\xFF";
+  for (uint64_t i = 1; i < 10; ++i)
+    tables[fmt::format("t{}", i)] = {
+        {"dtype", "F32"}, {"shape", {1, 1}}, {"data_offsets", {4 * i, 4 * i + 4}}};
+  return {written, tensor_file_of(tensor_input_of(written)), tensor_file_of("{}"),
+          tensor_file_of(one), tensor_file_of(tables.dump())};
 }
 
-Pack fuzz_pack() {
-  Pack pack;
-  pack.images = ImageRows(torch::arange(4 * 16, kUInt8).view({4, 1, 4, 4}));
-  pack.labels = torch::tensor({0, 1, -1, 0}, kInt32).view({4, 1});
-  pack.split = torch::tensor({0, 0, 1, 2}, kUInt8);
-  pack.properties = {{"hair", {"red", "black"}}};
-  pack.origin = "a test";
-  return pack;
-}
 bool read_pack_bytes(std::string_view bytes) {
   return taken([&] {
     const Pack pack = read_pack(input_file("p.safetensors", tensor_file_of(bytes)));
@@ -76,6 +69,30 @@ std::vector<std::string> pack_seeds() {
   return {tensor_input_of(bytes_of(path))};
 }
 
+/// A pack in two files, of which the input is the second.
+bool read_shards_bytes(std::string_view bytes) {
+  static const std::filesystem::path first = [] {
+    Pack pack = fuzz_pack();
+    pack.part_of = 2;
+    const std::filesystem::path path = shard_path(input_file("shards/p.safetensors", ""), 0);
+    write_pack(path, pack);
+    return path;
+  }();
+  return taken([&] {
+    input_file("shards/p-00001.safetensors", tensor_file_of(bytes));
+    const Pack pack = read_pack(first.parent_path() / "p-*.safetensors");
+    fingerprint(pack);
+    slice(pack, 3, 2);
+  });
+}
+std::vector<std::string> shards_seeds() {
+  Pack pack = fuzz_pack();
+  pack.part_of = 2;
+  const std::filesystem::path path = input_file("seed-shard.safetensors", "");
+  write_pack(path, pack);
+  return {tensor_input_of(bytes_of(path))};
+}
+
 bool read_model_bytes(std::string_view bytes) {
   return taken([&] {
     const auto model = read_model(input_file("m.safetensors", tensor_file_of(bytes)));
@@ -84,11 +101,14 @@ bool read_model_bytes(std::string_view bytes) {
 }
 std::vector<std::string> model_seeds() {
   std::vector<std::string> seeds;
-  for (const char* prior : {"mixture", "point_mass"}) {
+  const auto add = [&](const Vae& model, torch::ScalarType weights) {
     const std::filesystem::path path = input_file("seed-model.safetensors", "");
-    write_model(path, *fuzz_model(prior));
+    write_model(path, model, weights);
     seeds.push_back(tensor_input_of(bytes_of(path)));
-  }
+  };
+  for (const char* prior : {"mixture", "point_mass", "vamp", "normal"})
+    add(*fuzz_model(prior), kFloat32);
+  add(*fuzz_model("mixture", "stick_breaking"), torch::kBFloat16);
   return seeds;
 }
 
@@ -135,10 +155,41 @@ std::vector<std::string> codes_seeds() {
   for (const bool packed : {false, true}) {
     const std::filesystem::path path = input_file("seed-codes.safetensors", "");
     const auto writer = open_code_file(path, known_model(), pack, {packed, true, true});
-    writer->add(read_codes(known_model(), pack.images.gather(torch::arange(4))).on_cpu());
+    writer->add(
+        read_codes(known_model(), pack.images.gather(torch::arange(pack.count()))).on_cpu());
     writer->finish();
     seeds.push_back(tensor_input_of(bytes_of(path)));
   }
+  return seeds;
+}
+
+/// The same codes in the formats of other programs.
+std::string code_bytes(const std::string& name, bool packed) {
+  const Pack pack = fuzz_pack();
+  const std::filesystem::path path = input_file(name, "");
+  const bool more = path.extension() != ".npy";  // which is one array
+  const auto writer = open_code_file(path, known_model(), pack, {packed, more, more});
+  writer->add(read_codes(known_model(), pack.images.gather(torch::arange(pack.count()))).on_cpu());
+  writer->finish();
+  return bytes_of(path);
+}
+bool read_code_table_bytes(std::string_view bytes) {
+  return taken([&] { read_code_file(input_file("c.csv", bytes), known_model(), false); });
+}
+std::vector<std::string> code_table_seeds() {
+  return {code_bytes("seed-codes.csv", false), code_bytes("seed-codes.csv", true)};
+}
+bool read_code_array_bytes(std::string_view bytes) {
+  bool any = taken([&] { read_code_file(input_file("c.npz", bytes), known_model(), false); });
+  for (const bool packed : {false, true})
+    any |= taken([&] { read_code_file(input_file("c.npy", bytes), known_model(), packed); });
+  return any;
+}
+std::vector<std::string> code_array_seeds() {
+  std::vector<std::string> seeds;
+  for (const char* ending : {"npz", "npy"})
+    for (const bool packed : {false, true})
+      seeds.push_back(code_bytes(std::string("seed-codes.") + ending, packed));
   return seeds;
 }
 
@@ -162,6 +213,10 @@ bool read_index_with(const std::string& name, std::string_view bytes) {
     const SearchIndex index = read_index(index_folder(), known_model());
     for (const IndexSegment& segment : index.segments)
       for (int64_t row = 0; row < segment.images; ++row) segment.image_name(row);
+    // By the short list, and exactly among images with a value.
+    const torch::Tensor latent = torch::zeros({known_model().prior.dimensions()});
+    search_index(index, {latent, {true}, {}, 1, 1, false});
+    search_index(index, {latent, {}, {1}, 2, 2, true});
   });
 }
 /// The input of a file of the index as it was made.
@@ -174,16 +229,26 @@ std::string index_seed(const std::string& name) {
   return seeds.at(name);
 }
 constexpr const char* kSegment = "segment-0000.safetensors";
+constexpr const char* kScan = "segment-0000.scan.safetensors";
+void restore_index() {
+  for (const char* name : {"index.safetensors", kSegment, kScan})
+    input_file(std::string("index/") + name, tensor_file_of(index_seed(name)));
+}
 bool read_index_bytes(std::string_view bytes) {
-  input_file(std::string("index/") + kSegment, tensor_file_of(index_seed(kSegment)));
+  restore_index();
   return read_index_with("index.safetensors", bytes);
 }
 std::vector<std::string> index_seeds() { return {index_seed("index.safetensors")}; }
 bool read_segment_bytes(std::string_view bytes) {
-  input_file("index/index.safetensors", tensor_file_of(index_seed("index.safetensors")));
+  restore_index();
   return read_index_with(kSegment, bytes);
 }
 std::vector<std::string> segment_seeds() { return {index_seed(kSegment)}; }
+bool read_scan_bytes(std::string_view bytes) {
+  restore_index();
+  return read_index_with(kScan, bytes);
+}
+std::vector<std::string> scan_seeds() { return {index_seed(kScan)}; }
 
 }  // namespace
 
@@ -193,9 +258,13 @@ std::vector<FuzzTarget> tensor_targets() {
           {"model", read_model_bytes, model_seeds},
           {"refiner", read_refiner_bytes, refiner_seeds},
           {"mixture", read_mixture_bytes, mixture_seeds},
+          {"shards", read_shards_bytes, shards_seeds},
           {"codes", read_codes_bytes, codes_seeds},
+          {"code_table", read_code_table_bytes, code_table_seeds},
+          {"code_array", read_code_array_bytes, code_array_seeds},
           {"index", read_index_bytes, index_seeds},
-          {"segment", read_segment_bytes, segment_seeds}};
+          {"segment", read_segment_bytes, segment_seeds},
+          {"scan", read_scan_bytes, scan_seeds}};
 }
 
 }  // namespace facet
