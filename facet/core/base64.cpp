@@ -47,7 +47,7 @@ std::string from_base64(std::string_view text) {
     }
     for (int shift = 16; shift >= 0; shift -= 8) bytes += static_cast<char>(group >> shift & 255);
   }
-  bytes.resize(bytes.size() - filling);
+  for (size_t k = 0; k < filling; ++k) bytes.pop_back();
   return bytes;
 }
 
