@@ -34,6 +34,10 @@ bool RunFolder::never_saved() const {
   return begun && !has_checkpoint() && !fs::exists(model()) && !fs::exists(evaluation());
 }
 
+void RunFolder::remove_temporary_files() const {
+  for (const fs::path& folder : {path, progress()}) remove_left_overs(folder, LeftOvers::of_all);
+}
+
 RunFolder RunFolder::create(const fs::path& path) {
   const RunFolder folder{path};
   const bool begun =

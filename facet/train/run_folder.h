@@ -55,6 +55,8 @@ struct RunFolder {
   std::filesystem::path newest_state() const;
   /// Whether a run was begun here and ended before its first checkpoint: there is nothing to lose.
   bool never_saved() const;
+  /// Removes the temporary files that killed processes have left; for who has the run's lock.
+  void remove_temporary_files() const;
 
   /// Makes the folder. Throws an Error if it already has a run, unless that has never saved
   /// anything, or if it cannot be made.

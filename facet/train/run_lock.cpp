@@ -6,6 +6,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
+#include "facet/train/run_folder.h"
 
 namespace facet {
 
@@ -53,7 +54,7 @@ RunLock::RunLock(const fs::path& run, const std::string& doing) : run_(run) {
       Attempt{doing, run.string()}.fail("a lock that others take all the time", "a free one");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  remove_left_overs(run, LeftOvers::of_all);
+  RunFolder{run}.remove_temporary_files();
   remove_left_overs(thing.parent_path(), LeftOvers::of_the_dead);  // of claims
 }
 

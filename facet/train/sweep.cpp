@@ -33,7 +33,7 @@ struct RunTakenOver {};
 RunState train_run(const SweepRun& run, const Pack& pack, const RunFolder& folder,
                    torch::Device device, const TrainingCallbacks& training,
                    const SweepCallbacks& callbacks) {
-  remove_left_overs(folder.path, LeftOvers::of_all);  // the run is claimed
+  folder.remove_temporary_files();  // the run is claimed
   // A run that was killed before it saved its first state cannot be resumed.
   const bool started = folder.has_checkpoint();
   if (!started) {

@@ -115,11 +115,16 @@ TEST_F(LockedRun, ThatWasKilledIsFreeAndItsTemporaryFilesGo) {
     const std::string own = std::to_string(getpid());
     return folder_ / "run" / name.replace(name.find(own), own.size(), std::to_string(process));
   };
+  const fs::path picture = folder_ / "run/progress" /
+                           said_of(holder->process()).filename();  // of a checkpoint's samples
+  fs::create_directories(picture.parent_path());
   write_text(said_of(holder->process()), "half a file", "test");
+  write_text(picture, "half a picture", "test");
   std::ofstream(folder_ / "run/notes.tmp") << "not ours";
   const ProgramResult resumed = facet({"train", "--out", "run", "--resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_FALSE(fs::exists(said_of(holder->process())));
+  EXPECT_FALSE(fs::exists(picture));
   EXPECT_TRUE(fs::remove(folder_ / "run/notes.tmp"));
   expect_no_left_overs();
 }
