@@ -89,7 +89,8 @@ ApiResponse SurveyHandler::answer_survey(const ApiRequest& request) const {
 }
 
 ApiResponse SurveyHandler::answer_picture(const ApiRequest& request) const {
-  const std::string& item = Query(request, {"item"}).text("item");
+  const Query query(request, {"item"});
+  const std::string& item = query.text("item");
   if (items_.count(item) == 0) throw ApiError(404, "the survey has no such item", "item");
   ApiResponse response;
   response.type = "image/png";
