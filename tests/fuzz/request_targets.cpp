@@ -1,6 +1,8 @@
 #include <chrono>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "facet/core/json.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_file.h"

@@ -1,6 +1,8 @@
 #include <map>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "facet/core/file.h"
 #include "facet/core/safetensors.h"
 #include "facet/core/torch.h"
