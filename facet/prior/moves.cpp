@@ -72,17 +72,23 @@ void set_row(FactorPosterior& posterior, int64_t to, const FactorPosterior& sour
 std::vector<Candidate> merge_candidates(MoveGoal goal, const FactorPosterior& posterior,
                                         const Weights& weights,
                                         const FactorHyperprior& hyperprior) {
-  const int64_t components = posterior.counts.size(0);
-  const int64_t dimensions = posterior.components.alpha.size(1);
-  const NaturalNormalGamma &all = posterior.components,
+  std::vector<int64_t> living;
+  for (int64_t k = 0; k < posterior.counts.size(0); ++k)
+    if (weights.images(k) >= fewest_images) living.push_back(k);
+  const auto components = static_cast<int64_t>(living.size());
+  if (components < 2) return {};
+  const torch::Tensor index = torch::tensor(living, kInt64).to(posterior.counts.device());
+  const auto rows_of = [&](const torch::Tensor& numbers) { return numbers.index_select(0, index); };
+  const NaturalNormalGamma& given = posterior.components;
+  const NaturalNormalGamma all = {rows_of(given.log_alpha), rows_of(given.alpha),
+                                  rows_of(given.alpha_mu), rows_of(given.alpha_mu2)},
                            base = empty_component(posterior, hyperprior).components;
   const torch::Tensor own = component_worth(goal, all, hyperprior);
-  const torch::Tensor dead = (posterior.counts - hyperprior.count).lt(fewest_images);
-  std::vector<double> gains, partners;
-  const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 22) / (components * dimensions));
+  std::vector<Candidate> candidates;
+  const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 22) / (components * all.alpha.size(1)));
   for (int64_t begin = 0; begin < components; begin += rows) {
     const int64_t count = std::min(rows, components - begin);
-    // Natural parameters of a row with every other, [rows, K, D]; the hyperprior counts once.
+    // Natural parameters of a row with every other, [rows, living, D]; the hyperprior counts once.
     const auto sum = [&](const torch::Tensor& numbers, const torch::Tensor& of_hyperprior) {
       return numbers.narrow(0, begin, count).unsqueeze(1) + (numbers - of_hyperprior);
     };
@@ -92,17 +98,13 @@ std::vector<Candidate> merge_candidates(MoveGoal goal, const FactorPosterior& po
                          sum(all.alpha_mu, base.alpha_mu), sum(all.alpha_mu2, base.alpha_mu2)},
                         hyperprior) -
         own.narrow(0, begin, count).unsqueeze(1) - own;
-    gain.masked_fill_(dead, -std::numeric_limits<double>::infinity());
     gain.narrow(1, begin, count).diagonal().fill_(-std::numeric_limits<double>::infinity());
     const auto [best, partner] = gain.max(1);
-    for (const double value : to_doubles(best)) gains.push_back(value);
-    for (const double value : to_doubles(partner)) partners.push_back(value);
-  }
-  std::vector<Candidate> candidates;
-  for (int64_t k = 0; k < components; ++k) {
-    const auto at = static_cast<size_t>(k);
-    if (weights.images(k) >= fewest_images && std::isfinite(gains[at]))
-      candidates.push_back({k, static_cast<int64_t>(partners[at]), gains[at]});
+    const std::vector<double> gains = to_doubles(best), partners = to_doubles(partner);
+    for (size_t i = 0; i < gains.size(); ++i)
+      if (std::isfinite(gains[i]))
+        candidates.push_back({living[static_cast<size_t>(begin) + i],
+                              living[static_cast<size_t>(partners[i])], gains[i]});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.gain > b.gain; });

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <sys/resource.h>
 
 #include <fmt/format.h>
@@ -247,9 +248,10 @@ double peak_megabytes(torch::Device device) {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-}  // namespace
+/// By precision: they are the machine's, and the same for every case.
+using KnownCeilings = std::map<std::string, Ceilings>;
 
-Json measure_steps(const BenchOptions& options) {
+Json measure_case(const BenchOptions& options, KnownCeilings& known) {
   const torch::Device device = choose_device(options.device);
   const int64_t steps = options.steps > 0 ? options.steps : device.is_cpu() ? 30 : 1000;
   const Config config = bench_config(options);
@@ -259,7 +261,8 @@ Json measure_steps(const BenchOptions& options) {
   const double peak = peak_megabytes(device);  // before measure_ceilings allocates memory
   const double prior = time_prior(config, device, stopwatch);
   const std::string precision = device.is_cpu() ? "fp32" : options.precision;
-  const Ceilings ceilings = measure_ceilings(device, precision);
+  if (!known.contains(precision)) known[precision] = measure_ceilings(device, precision);
+  const Ceilings& ceilings = known[precision];
   Json record;
   record["machine"] = {{"processor", processor_name()},
                        {"threads", torch::get_num_threads()},
@@ -295,6 +298,13 @@ Json measure_steps(const BenchOptions& options) {
   return record;
 }
 
+}  // namespace
+
+Json measure_steps(const BenchOptions& options) {
+  KnownCeilings known;
+  return measure_case(options, known);
+}
+
 std::vector<BenchOptions> all_cases(const BenchOptions& like) {
   const bool cpu = choose_device(like.device).is_cpu();
   std::vector<BenchOptions> cases;
@@ -323,8 +333,9 @@ std::vector<BenchOptions> all_cases(const BenchOptions& like) {
 
 Json measure_all(const BenchOptions& like, const std::function<void(const Json&)>& measured) {
   Json all = {{"date", today()}, {"cases", Json::array()}};
+  KnownCeilings known;
   for (const BenchOptions& options : all_cases(like)) {
-    Json record = measure_steps(options);
+    Json record = measure_case(options, known);
     record.erase("peak_memory_mb");
     all["machine"] = record["machine"];
     all["versions"] = record["versions"];
