@@ -22,7 +22,7 @@ std::string cached(const fs::path& build, const std::string& name) {
 }
 
 TEST(Package, TheExampleBuildsAgainstTheInstalledTreeAndDraws) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the example would need the sanitizers' flags too";
 #endif
   TemporaryFolder folder;

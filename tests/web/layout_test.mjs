@@ -166,7 +166,7 @@ for (const [name, reach] of Object.entries(states)) {
   test(`${name}: at every width nothing scrolls sideways, leaves its card or is squeezed`, async () => {
     for (const width of WIDTHS) {
       await browser.resize(width, width === 844 ? 390 : 900, { phone: width === 390 });
-      await reach();
+      if (width === 390 || width === 1024) await reach(); // the other windows are made from these: a phone is turned, a window widened
       await pause(150);
       assert.ok((await browser.evaluate("document.documentElement.scrollWidth")) <= width, `at ${width} pixels the page scrolls sideways`);
       assert.deepEqual(await outside(), [], `at ${width} pixels`);
@@ -175,7 +175,8 @@ for (const [name, reach] of Object.entries(states)) {
       for (const dark of [false, true]) {
         await browser.resize(width, 900, { phone: width === 390, dark });
         await pause(250); // colours change over 0.18 seconds
-        await expectAccessible(browser, `${name} at ${width} pixels, ${dark ? "dark" : "light"}`);
+        // Of the rules that it has, the theme changes one.
+        await expectAccessible(browser, `${name} at ${width} pixels, ${dark ? "dark" : "light"}`, dark ? ["color-contrast"] : undefined);
       }
     }
     await browser.resize(1280, 900);

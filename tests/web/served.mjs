@@ -64,12 +64,12 @@ export function temporaryFolder(name) {
 const axe = join(here, "../../build/axe-core/axe.min.js");
 
 /** Fails if axe-core, if scripts/fetch-npm has fetched it, finds something in the page's present state that people with a disability
- * cannot use. */
-export async function expectAccessible(browser, state = "") {
+ * cannot use. All rules are tried, or those named. */
+export async function expectAccessible(browser, state = "", rules) {
   if (!existsSync(axe) || !(await browser.evaluate("location.protocol === 'http:'"))) return;
   if (!(await browser.evaluate("'axe' in window"))) await browser.evaluate(readFileSync(axe, "utf8") + ";0");
   assert.deepEqual(await browser.evaluate(`(async () => {
-    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly: ${JSON.stringify(rules)} });
     return violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ").slice(0, 300));
   })()`), [], state);
 }
