@@ -2,6 +2,8 @@
 # CMake alone works too: cmake --preset release && cmake --build --preset release.
 PRESET ?= release
 JOBS ?= $(shell nproc)
+# One more than there are processors: tests of pages and of several processes wait for half of their time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 BUILD := build/$(PRESET)
 FACET := $(BUILD)/cli/facet
 RUN ?= runs/demo
@@ -51,7 +53,7 @@ test:  ## Build everything and run the tests
 	@$(MAKE) --no-print-directory configure
 	@for target in node web axe; do scripts/fetch-npm $$target || true; done
 	@cmake --build --preset $(PRESET) -j $(JOBS)
-	@ctest --preset $(PRESET) -j $(JOBS)
+	@ctest --preset $(PRESET) -j $(TEST_JOBS)
 	@scripts/missing $(BUILD)
 
 # What takes longer than a test may: all under sanitizers, and damaged input for as long as one likes.

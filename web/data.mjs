@@ -4,7 +4,7 @@
 
 import { Newest, getImage, getImages, getStatements } from "./api.mjs";
 import { ComponentCards } from "./cards.mjs";
-import { announce, byId, counted, element, pngBlob, report, show } from "./dom.mjs";
+import { announce, byId, counted, element, encodingNotice, pngBlob, report, show } from "./dom.mjs";
 import { Labelling } from "./labels.mjs";
 import { ComponentMap } from "./map.mjs";
 import { SpriteSheet, clear } from "./sprites.mjs";
@@ -82,9 +82,9 @@ export class DataView {
 
   update(state) {
     if (!this.model || state.view !== "data") return;
-    const { available, ready, notice, encoded, images } = this.summary.nearest;
+    const { available, ready, notice } = this.summary.nearest;
     byId("data-notice").textContent = !available ? notice || "This server has no images. Start it with --pack DATA.safetensors."
-      : ready ? "" : `The images are being encoded: ${encoded.toLocaleString("en")} of ${images.toLocaleString("en")}.`;
+      : ready ? "" : encodingNotice(this.summary.nearest);
     show(byId("data-panel"), available && ready);
     if (!available || !ready) return;
     if (!this.known) this.statements.request((signal) => this.#loadStatements(signal));

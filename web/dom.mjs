@@ -79,6 +79,12 @@ export function counted(count, thing, things = thing + "s") {
   return `${count.toLocaleString("en")} ${count === 1 ? thing : things}`;
 }
 
+/** Why the images cannot be searched yet. @param {{encoded: number, images: number}} data the latter is 0 until they are read */
+export function encodingNotice({ encoded, images }) {
+  if (images === 0) return "The images are being read.";
+  return `The images are being encoded: ${encoded.toLocaleString("en")} of ${images.toLocaleString("en")}.`;
+}
+
 /** Shows a command line that wraps between words only and can still be copied as one line. */
 export function showCommand(node, command) {
   const words = command.split(" ").map((word) => element("span", { class: "word" }, word));

@@ -2,7 +2,7 @@
 // the user's image as it is or as it was edited.
 
 import { Newest, nearest } from "./api.mjs";
-import { byId, element, report, setText, show } from "./dom.mjs";
+import { byId, element, encodingNotice, report, setText, show } from "./dom.mjs";
 
 const COUNT = 8;
 
@@ -22,11 +22,10 @@ export class Neighbours {
   }
 
   /** Whether images can be searched yet: they are encoded first, which may take minutes. @param {{available, ready, encoded, images}} data */
-  setData({ available, ready, encoded, images }) {
-    const text = available && !ready ? `The images are being encoded: ${encoded.toLocaleString("en")} of ${images.toLocaleString("en")}.` : "";
-    setText(byId(`${this.id}-text`), text);
-    if (ready === this.ready) return;
-    this.ready = ready;
+  setData(data) {
+    setText(byId(`${this.id}-text`), data.available && !data.ready ? encodingNotice(data) : "");
+    if (data.ready === this.ready) return;
+    this.ready = data.ready;
     this.#draw();
   }
 

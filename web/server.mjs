@@ -1,5 +1,7 @@
 // The back end of a served page: requests to `facet serve` (docs/openapi.yaml). A request to a busy server is repeated.
 
+import { encodingNotice } from "./dom.mjs";
+
 const BASE = "api/v1/";
 const ATTEMPTS = 4;
 /** Milliseconds after which a request has failed; the server needs no longer for any. */
@@ -119,7 +121,7 @@ export async function getMap(factor, images, signal) {
 /** What labels say about the components: nothing without images, and an error while they are encoded. The server need not be asked for that. */
 export async function getStatements(signal) {
   if (!data.available) return { factors: [], properties: [], given: {} };
-  if (!data.ready) throw new ApiError(503, `The images are being encoded: ${data.encoded.toLocaleString("en")} of ${data.images.toLocaleString("en")}`);
+  if (!data.ready) throw new ApiError(503, encodingNotice(data));
   return (await ask("statements", { signal })).json();
 }
 

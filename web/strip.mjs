@@ -126,16 +126,31 @@ export class ComponentStrip {
     this.#arrange();
   }
 
+  /** What labels say, once the images are encoded; null if meanwhile another order was chosen or the wall is gone. */
+  async #statements() {
+    while (this.sorting.value === "label" && this.sorting.isConnected) {
+      try {
+        return await getStatements();
+      } catch (error) {
+        if (error.status !== 503) throw error;
+        this.found.textContent = error.message;
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+    }
+    return null;
+  }
+
   /** The order by what labels say most of each component, which its title then names; those of which they say nothing come last. */
   async #askLabels() {
-    const { factors } = await getStatements();
-    const components = factors.find(({ name }) => name === this.factor.name)?.components ?? [];
+    const statements = await this.#statements();
+    if (!statements) return;
+    const components = statements.factors.find(({ name }) => name === this.factor.name)?.components ?? [];
     const said = this.order.map((index) => ({ index, says: components[index]?.says[0] }));
     const known = said.filter(({ says }) => says);
     for (const { index, says } of known) this.says.set(index, `; ${says.property}: ${says.value} ${percent(says.share)}`);
     known.sort((a, b) => a.says.property.localeCompare(b.says.property) || a.says.value.localeCompare(b.says.value) || b.says.share - a.says.share);
     this.labelled = [...known, ...said.filter(({ says }) => !says)].map(({ index }) => index);
-    if (known.length === 0) this.found.textContent = "no labels";
+    this.found.textContent = known.length === 0 ? "no labels" : "";
   }
 
   /** The order in which neighbours have mean pictures that are alike. */

@@ -87,6 +87,30 @@ test("many components are a wall, sorted by share, number, similarity or label, 
   assert.ok((await browser.evaluate(`document.querySelector("${panel} .wall").clientHeight`)) <= 420, "the wall scrolls by itself");
 });
 
+test("a wall sorted by label waits until the images are encoded, and says so", async () => {
+  await open("#seed=3");
+  await browser.evaluate(`(() => {
+    window.kept = window.fetch;
+    window.fetch = async (path, options) => {
+      const response = await window.kept(path, options);
+      if (!String(path).endsWith("/model")) return response;
+      const summary = await response.json();
+      return new Response(JSON.stringify({ ...summary, nearest: { ...summary.nearest, ready: false, encoded: 0, images: 0 } }));
+    };
+    dispatchEvent(new Event("facet-changed"));
+  })()`);
+  await browser.until("document.getElementById('nearest-text').textContent === 'The images are being read.'");
+  await browser.evaluate(`(() => {
+    const choice = document.querySelector("${panel} .wall-tools select");
+    choice.value = "label";
+    choice.dispatchEvent(new Event("change"));
+  })()`);
+  await browser.until(`document.querySelector("${panel} .wall-tools .note").textContent === "The images are being read."`);
+  await browser.evaluate("window.fetch = window.kept; dispatchEvent(new Event('facet-changed'))");
+  await browser.until(`document.querySelector("${panel} [aria-posinset='1']").title.includes("; ")`);
+  assert.equal(await browser.evaluate(`document.querySelector("${panel} .wall-tools .note").textContent`), "");
+});
+
 test("a wall has nodes for the components in view alone, and a switch touches those that change", async () => {
   await open("#seed=3");
   await browser.click(`${panel} .fold`);
