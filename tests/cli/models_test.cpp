@@ -23,6 +23,9 @@ TEST(PublishedModels, EachIsARunThatCanBeDrawnFrom) {
     const ProgramResult info = run_facet({"info", entry.path().string()});
     EXPECT_EQ(info.status, 0) << info.err;
     EXPECT_NE(info.out.find("nothing to resume"), std::string::npos) << info.out;
+    const ProgramResult check = run_facet({"check", entry.path().string()});
+    EXPECT_EQ(check.status, 0) << check.err;
+    EXPECT_EQ(check.out.find("without checksums"), std::string::npos) << check.out;
     const std::filesystem::path picture =
         folder.path() / (entry.path().filename().string() + ".png");
     const ProgramResult sample = run_facet({"sample", entry.path().string(), "--count", "4",
@@ -47,6 +50,25 @@ TEST(PublishedModels, ThePortraitsModelKnowsGlassesAndSmiles) {
     ASSERT_EQ(factor["name"], property);
     EXPECT_GT(factor["properties"][property]["accuracy"].get<double>(), 0.99) << property;
   }
+}
+
+/// The mean difference of horizontal neighbours in samples of models/portraits.
+double sharpness(std::vector<std::string> options) {
+  const TemporaryFolder folder;
+  const std::string picture = (folder / "samples.png").string();
+  options.insert(options.begin(), {"sample", (models() / "portraits").string(), "--count", "4",
+                                   "--out", picture, "--device", "cpu"});
+  const ProgramResult result = run_facet(options);
+  EXPECT_EQ(result.status, 0) << result.err;
+  const Image image = read_image(picture);
+  double sum = 0;
+  for (size_t i = 1; i < image.pixels.size(); ++i)
+    sum += std::abs(static_cast<int>(image.pixels[i]) - static_cast<int>(image.pixels[i - 1]));
+  return sum / static_cast<double>(image.pixels.size());
+}
+
+TEST(PublishedModels, TheRefinerOfThePortraitsMakesThemSharp) {
+  EXPECT_GT(sharpness({"--refined"}), 1.1 * sharpness({}));
 }
 
 }  // namespace
