@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "facet/core/cut_files.h"
 #include "facet/core/error.h"
+#include "facet/core/memory.h"
 #include "facet/core/process.h"
 #include "facet/core/rank_place.h"
 #include "facet/core/version.h"
@@ -65,6 +66,7 @@ int run_facet_program(int argc, char** argv) {
   use_all_processors();
   use_float32_convolutions();
   try {
+    take_product_memory();
     return with_output(program.run(argc, argv));
   } catch (const NotFinite& error) {
     fmt::print(stderr, "facet: {}\n", error.what());

@@ -101,7 +101,7 @@ export class Chart {
     group.charts.push(this);
     this.width = 0;
     this.clip = `chart-${++charts}`;
-    this.svg = drawing("svg", { role: "img", class: "chart", height: HEIGHT });
+    this.svg = drawing("svg", { role: "img", "aria-label": title, class: "chart", height: HEIGHT });
     this.legend = element("div", { class: "legend" });
     this.readout = element("span", { class: "readout number" });
     const caption = element("figcaption", {},

@@ -8,4 +8,9 @@ namespace facet {
 /// shell (ulimit -v) allows less.
 double memory_limit();
 
+/// Where the address space is limited (ulimit -v): makes the library of matrix products take at
+/// once the memory that it keeps. Without it, that library would try again for ever; an Error is
+/// thrown instead.
+void take_product_memory();
+
 }  // namespace facet

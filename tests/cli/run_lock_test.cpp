@@ -162,6 +162,21 @@ TEST_F(LockedRun, WhatNeedsMoreMemoryThanThereIsIsRefusedAtOnce) {
   }
 }
 
+TEST_F(LockedRun, WithTooLittleAddressSpaceACommandEndsInOneLine) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take terabytes of address space";
+#endif
+  // As a program of its own: a fork would have what the test has mapped. OpenBLAS would try for
+  // ever.
+  const std::string model = std::string(FACET_SOURCE_FOLDER) + "/models/portraits";
+  RunningProgram program(facet_command({"sample", model, "--out", (folder_ / "a.png").string()}),
+                         {.address_space = rlim_t{900} << 20, .threads = 4});
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.status, 2) << result.err;
+  EXPECT_TRUE(contains(result.err, "ulimit -v")) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
 TEST_F(LockedRun, AModelThatClaimsToBeLargerThanItIsIsRefused) {
   write_text(folder_ / "config.json", quick_config(), "test");
   ASSERT_EQ(facet({"train", "config.json", "--out", "run"}).status, 0);

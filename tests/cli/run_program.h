@@ -31,8 +31,10 @@ struct ProgramResult {
 };
 
 struct ProgramOptions {
-  rlim_t largest_file = RLIM_INFINITY;  ///< bytes; writes past it fail as on a full disk
-  std::filesystem::path folder;         ///< to run in; empty: the test's own
+  rlim_t largest_file = RLIM_INFINITY;   ///< bytes; writes past it fail as on a full disk
+  std::filesystem::path folder;          ///< to run in; empty: the test's own
+  rlim_t address_space = RLIM_INFINITY;  ///< bytes, as by ulimit -v
+  int threads = 0;                       ///< OMP_NUM_THREADS; 0: the test's own
 };
 
 /// The program as a function, where a test program has it.
@@ -59,6 +61,11 @@ class RunningProgram {
       const rlimit limit{options.largest_file, options.largest_file};
       setrlimit(RLIMIT_FSIZE, &limit);
       std::signal(SIGXFSZ, SIG_IGN);  // the write then fails, as it does on a full disk
+    }
+    if (options.threads > 0) setenv("OMP_NUM_THREADS", std::to_string(options.threads).c_str(), 1);
+    if (options.address_space != RLIM_INFINITY) {
+      const rlimit limit{options.address_space, options.address_space};
+      setrlimit(RLIMIT_AS, &limit);
     }
     dup2(fileno(out_), STDOUT_FILENO);
     dup2(fileno(err_), STDERR_FILENO);
