@@ -1,5 +1,10 @@
 #include "cli/arguments.h"
 
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -25,7 +30,23 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
                       .expected = "a known one",
                       .cause = suggest(extras.front(), known)});
   }
-  return fmt::format("reading the command line: {} (--help says more)", error.what());
+  return fmt::format("reading the command line: {} (--help says more)",
+                     without_control_characters(error.what()));
+}
+
+/// A whole number that fits into 64 bits. What is no number is left to others to refuse.
+template <class Number>
+std::string fits(const std::string& text) {
+  if (text.empty()) return "No number";
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc::result_out_of_range || end != text.data() + text.size()) return "";
+  return fmt::format("Value {} is too large", text);
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) { return text.empty() ? "An empty text" : std::string(); }, "");
 }
 
 /// The words of a type such as "TEXT:{auto,cpu,cuda}"; none if it takes others.
@@ -65,6 +86,10 @@ CommandText text_of(const CLI::App& app) {
 
 }  // namespace
 
+void complain(const std::string& line) {
+  std::fputs(("facet: " + line + "\n").c_str(), stderr);  // unlike fmt::print it throws nothing
+}
+
 Option Option::required() const {
   option_->required();
   return *this;
@@ -81,6 +106,11 @@ Option Option::range(int64_t least, int64_t most) const {
 }
 
 Option Option::range(double least, double most) const {
+  option_->check(CLI::Validator(
+      [](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "NaN is no number" : std::string();
+      },
+      ""));
   option_->check(CLI::Range(least, most));
   return *this;
 }
@@ -114,7 +144,7 @@ Command Command::command(const std::string& name, const std::string& help) const
 void Command::require_command() const { app_->require_subcommand(1); }
 
 Option Command::option(const std::string& name, std::string& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(not_empty()));
 }
 
 Option Command::option(const std::string& name, int& value, const std::string& help) const {
@@ -122,7 +152,7 @@ Option Command::option(const std::string& name, int& value, const std::string& h
 }
 
 Option Command::option(const std::string& name, int64_t& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(CLI::Validator(fits<int64_t>, "")));
 }
 
 Option Command::option(const std::string& name, uint64_t& value, const std::string& help) const {
@@ -130,7 +160,9 @@ Option Command::option(const std::string& name, uint64_t& value, const std::stri
   const auto not_negative = [](const std::string& text) {
     return text.starts_with('-') ? fmt::format("Value {} is below 0", text) : std::string();
   };
-  return Option(app_->add_option(name, value, help)->check(CLI::Validator(not_negative, "")));
+  return Option(app_->add_option(name, value, help)
+                    ->check(CLI::Validator(not_negative, ""))
+                    ->check(CLI::Validator(fits<uint64_t>, "")));
 }
 
 Option Command::option(const std::string& name, double& value, const std::string& help) const {
@@ -139,7 +171,7 @@ Option Command::option(const std::string& name, double& value, const std::string
 
 Option Command::option(const std::string& name, std::filesystem::path& value,
                        const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(not_empty()));
 }
 
 Option Command::option(const std::string& name, std::vector<std::string>& values,
@@ -188,7 +220,7 @@ int Program::run(int argc, char** argv) const {
     return end.status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
-    fmt::print(stderr, "{}: {}\n", app_->get_name(), complaint(*app_, error));
+    complain(complaint(*app_, error));
     return 2;
   }
 }

@@ -120,6 +120,9 @@ class Program {
   std::unique_ptr<CLI::App> app_;
 };
 
+/// Prints "facet: " and the line to standard error, if it can be printed to.
+void complain(const std::string& line);
+
 /// What a command throws to end with a status of its own, once all is said.
 struct ExitStatus {
   int status;

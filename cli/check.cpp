@@ -13,7 +13,7 @@ void run_check(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     for (const CheckedFile& file : check_files(path)) {
       if (!file.damage.empty()) {
-        fmt::print(stderr, "facet: {}\n", file.damage);
+        complain(file.damage);
         damaged = true;
       } else if (file.path.extension() == ".jsonl") {
         fmt::print("{}: {:.1f} MB, as it was written\n", file.path.string(),

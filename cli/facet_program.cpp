@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -19,18 +20,35 @@ namespace facet {
 
 namespace {
 
+constexpr const char* kPrinting =
+    "printing: found that not all could be written, expected room for it";
+
 /// The status of a command that has ended with `status`: what it printed must have arrived.
 int with_output(int status) {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (arrived || status != 0) return status;
-  fmt::print(stderr,
-             "facet: printing: found that not all could be written, expected room for it\n");
+  complain(kPrinting);
   return 2;
+}
+
+/// What the system would not do.
+std::string system_failure(const std::system_error& error) {
+  const std::error_code code = error.code();
+  if (code == std::errc::resource_unavailable_try_again || code == std::errc::not_enough_memory)
+    return fmt::format(
+        "computing: found too little memory or too few threads, expected enough ({})",
+        code.message());
+  for (const std::errc printing :
+       {std::errc::no_space_on_device, std::errc::bad_file_descriptor, std::errc::broken_pipe,
+        std::errc::file_too_large, std::errc::io_error})
+    if (code == printing) return kPrinting;
+  return fmt::format("using the system: found '{}', expected that it works", error.what());
 }
 
 }  // namespace
 
 int run_facet_program(int argc, char** argv) {
+  occupy_standard_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is then an error with a line of its own
   report_cut_files();
   const Program program("Facet learns what images are made of.", "facet",
@@ -69,29 +87,32 @@ int run_facet_program(int argc, char** argv) {
     take_product_memory();
     return with_output(program.run(argc, argv));
   } catch (const NotFinite& error) {
-    fmt::print(stderr, "facet: {}\n", error.what());
+    complain(error.what());
     return 1;
   } catch (const Error& error) {
-    fmt::print(stderr, "facet: {}\n", error.what());
+    complain(error.what());
     return 2;
   } catch (const RankLost& error) {
-    fmt::print(stderr, "facet: {}\n", error.what());
+    complain(error.what());
     return 1;
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "facet: using files: found '{}', expected a path that can be used\n",
-               error.what());
+    complain(
+        fmt::format("using files: found '{}', expected a path that can be used", error.what()));
+    return 2;
+  } catch (const std::system_error& error) {
+    complain(system_failure(error));
     return 2;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "facet: computing: found too little memory, expected enough\n");
+    complain("computing: found too little memory, expected enough");
     return 2;
   } catch (const std::exception& error) {
     const LibraryFailure failure = library_failure(error);
     if (failure.out_of_memory) {
-      fmt::print(stderr, "facet: computing: found too little memory, expected enough ({})\n",
-                 failure.line);
+      complain(
+          fmt::format("computing: found too little memory, expected enough ({})", failure.line));
       return 2;
     }
-    fmt::print(stderr, "facet: a defect in facet, please report it: {}\n", failure.line);
+    complain("a defect in facet, please report it: " + failure.line);
     return 1;
   }
 }

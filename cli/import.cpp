@@ -11,6 +11,7 @@
 #include "cli/interruption.h"
 #include "facet/core/error.h"
 #include "facet/data/import_files.h"
+#include "facet/data/portraits.h"
 
 namespace facet {
 
@@ -223,7 +224,9 @@ void add_portraits(const Command& import) {
   command.option("--count", options->count, "Number of portraits")
       .range(10, 10000000)
       .show_default();
-  command.option("--size", options->size, "Pixels per side, 16 to 256").show_default();
+  command.option("--size", options->size, "Pixels per side")
+      .range(kSmallestPortrait, kLargestPortrait)
+      .show_default();
   command.option("--seed", options->seed, "Another seed draws others")
       .range(int64_t{0}, std::numeric_limits<int64_t>::max())
       .show_default();

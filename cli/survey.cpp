@@ -50,7 +50,7 @@ void run_survey_serving(SurveyArguments& arguments) {
 
 void run_survey_scoring(const SurveyArguments& arguments) {
   const SurveyScore score = score_survey({arguments.path});
-  if (!score.notice.empty()) fmt::print(stderr, "facet: {}\n", score.notice);
+  if (!score.notice.empty()) complain(score.notice);
   if (arguments.json)
     fmt::print("{}\n", to_json(score).dump(2));
   else

@@ -9,6 +9,20 @@
 
 namespace facet {
 
+std::string without_control_characters(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '\n')
+      line += "\\n";
+    else if (code < 0x20 || code == 0x7F)
+      line += fmt::format("\\x{:02x}", code);
+    else
+      line += letter;
+  }
+  return line;
+}
+
 std::string to_string(const Fault& fault) {
   std::string text = fault.doing;
   if (!fault.object.empty()) text += fmt::format(" '{}'", fault.object);
@@ -17,7 +31,7 @@ std::string to_string(const Fault& fault) {
   if (!fault.expected.empty())
     text += (fault.found.empty() ? "expected " : ", expected ") + fault.expected;
   if (!fault.cause.empty()) text += fmt::format(" ({})", fault.cause);
-  return text;
+  return without_control_characters(text);
 }
 
 void Attempt::fail(std::string found, std::string expected, std::string cause) const {

@@ -23,6 +23,9 @@ struct Fault {
 /// "reading an idx file 'a.gz': found 12 bytes, expected a header of 16 (was the file cut short?)"
 std::string to_string(const Fault& fault);
 
+/// In one line: line ends as "\n", other control characters as "\x1b".
+std::string without_control_characters(const std::string& text);
+
 /// The user's mistake, or a fault of the machine's that only the user can mend (a full disk).
 class Error : public std::runtime_error {
  public:

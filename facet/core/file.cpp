@@ -101,6 +101,18 @@ std::vector<fs::path> left_overs_of(const fs::path& path) {
 
 AtomicFile::AtomicFile(fs::path path, std::string doing)
     : path_(std::move(path)), doing_(std::move(doing)) {
+  std::error_code unknown;
+  // The file that a link leads to is written, and not the link, also where there is none yet.
+  if (fs::is_symlink(path_, unknown)) {
+    const fs::path target = path_.parent_path() / fs::read_symlink(path_, unknown);
+    if (const fs::path real = fs::weakly_canonical(target, unknown); !unknown) path_ = real;
+  }
+  if (const fs::file_status status = fs::status(path_, unknown);
+      !unknown && fs::is_other(status))  // a rename would put a file in its place
+    throw Error({.doing = doing_,
+                 .object = path_.string(),
+                 .found = "a device or a pipe",
+                 .expected = "the name of a file"});
   temporary_ = temporary_path(path_);
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("open");

@@ -23,6 +23,12 @@ void use_all_processors() {
 
 void use_float32_convolutions() { at::globalContext().setAllowTF32CuDNN(false); }
 
+void occupy_standard_files() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(number, F_GETFD) < 0)  // the lowest free number is this one
+      (void)open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 LibraryFailure library_failure(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();

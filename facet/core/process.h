@@ -17,6 +17,10 @@ void use_all_processors();
 /// not in TF32.
 void use_float32_convolutions();
 
+/// Opens what is closed of standard input, output and error, so that no file of ours gets its
+/// number and what is printed into it. Reading from or writing to it still fails.
+void occupy_standard_files();
+
 /// An exception of LibTorch or of the standard library as one line.
 struct LibraryFailure {
   std::string line;

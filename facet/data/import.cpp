@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "facet/core/error.h"
+#include "facet/core/memory.h"
 #include "facet/core/parallel.h"
 #include "facet/core/torch.h"
 #include "facet/data/csv.h"
@@ -119,7 +120,7 @@ Pack import_idx_with_table(const fs::path& images, const fs::path& table_path,
 
 void PortraitSetOptions::visit(OptionVisitor& visitor) {
   visitor.option("count", count, "Number of portraits in train, valid and test together.",
-                 at_least(10));
+                 between(10, 10000000));
   visitor.option("size", size, "Width and height in pixels.",
                  between(kSmallestPortrait, kLargestPortrait));
   visitor.option("seed", seed, "Seed of the data set.", at_least(0));
@@ -130,6 +131,13 @@ Pack make_portraits(const PortraitSetOptions& options) {
 }
 
 Pack make_some_portraits(const PortraitSetOptions& options, int64_t begin, int64_t count) {
+  const double needed = 3.0 * static_cast<double>(count) * static_cast<double>(options.size) *
+                        static_cast<double>(options.size);
+  if (needed > memory_limit())
+    Attempt{"drawing portraits"}.fail(
+        fmt::format("{:.1f} GB of pixels", 1e-9 * needed),
+        fmt::format("at most the {:.1f} GB of memory that there are", 1e-9 * memory_limit()),
+        "'facet import portraits --shard-size' writes them in parts");
   Pack pack;
   pack.origin = fmt::format("built-in portraits, seed {}", options.seed);
   for (const PortraitProperty& property : portrait_properties())

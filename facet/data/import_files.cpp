@@ -12,6 +12,7 @@ namespace {
 
 /// Throws an Error if the pack, or its first shard, cannot be written.
 void require_writable_pack(const std::filesystem::path& output, int64_t shard_size) {
+  require_one_name(output);
   require_writable(shard_size == 0 ? output : shard_path(output, 0), "writing a pack");
 }
 

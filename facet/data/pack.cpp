@@ -139,7 +139,10 @@ std::string fingerprint(const Pack& pack) {
 }
 
 Pack read_pack(const std::filesystem::path& path) {
-  if (names_shards(path)) return read_shards(path);
+  return names_shards(path) ? read_shards(path) : read_pack_file(path);
+}
+
+Pack read_pack_file(const std::filesystem::path& path) {
   const std::string object = path.string();
   const TensorFile file = read_safetensors(path, "reading a pack", Verify::small);
   const auto metadata = [&](const char* key) {

@@ -81,6 +81,8 @@ std::string fingerprint(const Pack& pack);
 /// The pack in a file, or in all files that match a name with a `*`, in the order of their names.
 /// Images are mapped, not read.
 Pack read_pack(const std::filesystem::path& path);
+/// The same of one file, whatever its name is.
+Pack read_pack_file(const std::filesystem::path& path);
 void write_pack(const std::filesystem::path& path, const Pack& pack);
 /// Writes a pack to `file`, which appears with commit().
 void write_pack(AtomicFile& file, const Pack& pack);

@@ -93,7 +93,7 @@ Pack read_shards(const fs::path& pattern) {
   const std::vector<fs::path> files = shard_files(pattern);
   std::vector<Pack> packs;
   for (const fs::path& file : files) {
-    packs.push_back(read_pack(file));
+    packs.push_back(read_pack_file(file));
     require_alike(packs.back(), packs.front(), file, files.front());
     check_count(packs.back(), files.size(), {kReadingShards, pattern.string()});
   }

@@ -8,6 +8,7 @@
 #include "facet/core/torch.h"
 #include "facet/data/pack_shards.h"
 #include "facet/data/pack_texts.h"
+#include "facet/data/shard_names.h"
 
 namespace facet {
 
@@ -18,6 +19,7 @@ constexpr const char* kWriting = "writing a pack";
 uint64_t aligned(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 const std::filesystem::path& checked(const std::filesystem::path& path) {
+  require_one_name(path);
   require_writable(path, kWriting);
   return path;
 }

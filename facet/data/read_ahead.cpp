@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "facet/core/error.h"
@@ -23,7 +24,13 @@ class Reader {
   Reader(const std::vector<std::filesystem::path>& files, size_t threads,
          const std::function<Image(const std::filesystem::path&)>& read)
       : files_(files), read_(read), slots_(2 * threads) {
-    for (size_t t = 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
+    for (size_t t = 0; t < threads; ++t) {
+      try {
+        threads_.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {  // with fewer threads it takes longer
+        if (threads_.empty()) throw;
+      }
+    }
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;

@@ -76,6 +76,12 @@ bool names_shards(const fs::path& path) {
   return path.filename().string().find('*') != std::string::npos;
 }
 
+void require_one_name(const fs::path& output) {
+  if (names_shards(output))
+    Attempt{"writing a pack", output.string()}.fail("a '*', which stands for several files",
+                                                    "the name of one file");
+}
+
 std::vector<fs::path> shard_files(const fs::path& pattern) {
   const Attempt reading{"reading a pack", pattern.string()};
   const fs::path folder = pattern.has_parent_path() ? pattern.parent_path() : fs::path(".");

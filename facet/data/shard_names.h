@@ -11,6 +11,9 @@ namespace facet {
 /// Whether a path stands for several files: its last part has a `*`.
 bool names_shards(const std::filesystem::path& path);
 
+/// Throws an Error if a pack to be written has such a name: nothing could read it.
+void require_one_name(const std::filesystem::path& output);
+
 /// The files that match, sorted by name. Throws an Error if there are none, or if the numbers at
 /// the end of their names have a gap.
 std::vector<std::filesystem::path> shard_files(const std::filesystem::path& pattern);

@@ -139,6 +139,7 @@ class MixtureFit {
       const bool out_of_iterations = iteration == config_.fit.iterations;
       FitIteration report{iteration, 0, 0, moves.merged, moves.split};
       measure(iteration);
+      require_finite_bounds();
       moves = {};
       const bool interrupted = callbacks_.stop && callbacks_.stop();
       if (!out_of_iterations && !interrupted) advance(iteration, moves);
@@ -164,6 +165,17 @@ class MixtureFit {
     mixture_.scale = standardise
                          ? torch::where(constant, torch::ones_like(columns.mean), columns.stddev)
                          : torch::ones_like(columns.mean);
+  }
+
+  void require_finite_bounds() const {
+    for (size_t i = 0; i < bounds_.size(); ++i)
+      if (!std::isfinite(bounds_[i]))
+        throw NotFinite({.doing = "fitting factor",
+                         .object = mixture_.mixture.factors[i].name,
+                         .found = fmt::format("a bound of {}", bounds_[i]),
+                         .expected = "a finite one",
+                         .cause = "are numbers far from 0, or one far from all others? "
+                                  "fit.standardise=true helps with the former"});
   }
 
   /// The bounds of all factors that still change, and which of them are within the tolerance.

@@ -1,5 +1,7 @@
 #include "facet/fit/vector_mixture.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -12,6 +14,9 @@
 namespace facet {
 
 namespace {
+
+/// Of vectors in float64.
+constexpr double kLargestNumber = 1e150;
 
 /// Calls `work` with the vectors in slices of which nothing of size [n, K] is large.
 template <class Work>
@@ -112,7 +117,15 @@ double vector_bound(const VectorMixture& mixture, const torch::Tensor& vectors,
 
 void require_finite_vectors(const torch::Tensor& vectors, const std::string& object) {
   const Place place = first_not_finite(vectors);
-  if (!place.found()) return;
+  if (!place.found()) {
+    if (vectors.scalar_type() != kFloat64 || vectors.numel() == 0) return;
+    const double largest = std::max(vectors.max().item<double>(), -vectors.min().item<double>());
+    if (largest > kLargestNumber)
+      Attempt{"reading vectors", object}.fail(
+          fmt::format("a number of size {:.3g}", largest),
+          fmt::format("at most {:.0e}, so that sums of squares are finite", kLargestNumber));
+    return;
+  }
   Attempt{"reading vectors", object}.fail(
       fmt::format("{} in row {}, column {}, counted from 0",
                   vectors[place.row][place.column].item<double>(), place.row, place.column),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include <c10/util/Exception.h>
@@ -113,16 +114,22 @@ void run_sweep(const SweepPlan& plan, const SharedPacks& packs, const SweepOptio
   };
   prepare_for_threads(options.device);
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < std::min(options.jobs, plan.runs.size()); ++i)
-    threads.emplace_back([&] {
-      try {
-        work();
-      } catch (...) {
-        queue.close();  // current runs go on, no others start
-        const std::lock_guard lock(failing);
-        if (!failure) failure = std::current_exception();
-      }
-    });
+  const auto work_noting_failures = [&] {
+    try {
+      work();
+    } catch (...) {
+      queue.close();  // current runs go on, no others start
+      const std::lock_guard lock(failing);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  for (size_t i = 0; i < std::min(options.jobs, plan.runs.size()); ++i) {
+    try {
+      threads.emplace_back(work_noting_failures);
+    } catch (const std::system_error&) {  // fewer runs at a time
+      if (threads.empty()) throw;
+    }
+  }
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
   // What those left who died between a run's last file and their release. Claims of other runs

@@ -342,6 +342,16 @@ TEST(FitMixture, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(contains(refusal(config, {vectors, torch::full({10, 1}, 4, kInt64)}), "component 4"));
 }
 
+TEST(FitMixture, NumbersTooLargeToSquareAreRefusedAndABoundThatIsNoneEndsIt) {
+  FitConfig config = config_of({factor("all", 2, 3)});
+  torch::Tensor vectors = planted(Key(13), 2, 10, 3).to(kFloat64);
+  vectors[6][1] = 1e200;
+  EXPECT_TRUE(contains(message_of([&] { fit_mixture(config, {vectors}); }), "1e+200"));
+  config.fit.standardise = false;
+  const torch::Tensor far = 1e15 + planted(Key(13), 2, 50, 3).to(kFloat64);
+  EXPECT_THROW(fit_mixture(config, {far}), NotFinite) << "squares of 1e15 leave no digit";
+}
+
 TEST(VectorMixture, FileKeepsEverything) {
   const TemporaryFolder folder;
   const torch::Tensor vectors = 1e4 + 3.0 * planted(Key(14), 4, 700, 5);
