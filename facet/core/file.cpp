@@ -1,15 +1,14 @@
 #include "facet/core/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -259,18 +258,74 @@ void write_text(const fs::path& path, std::string_view text, const std::string& 
   file.commit();
 }
 
+namespace {
+
+/// Of what has no size to begin with: pipes and devices, which may never end.
+constexpr size_t kMostStreamed = size_t{256} << 20;
+
+class ReadDescriptor {
+ public:
+  explicit ReadDescriptor(const fs::path& path)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ReadDescriptor(const ReadDescriptor&) = delete;
+  ReadDescriptor& operator=(const ReadDescriptor&) = delete;
+  ~ReadDescriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  bool is_open() const { return descriptor_ >= 0; }
+  /// Of the file, or 0 if it is none.
+  size_t size() const {
+    struct stat status {};
+    const bool regular = fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+    return regular ? static_cast<size_t>(status.st_size) : 0;
+  }
+  /// 0 at the end, and less than 0 with `errno` if the bytes cannot be read.
+  ssize_t read_some(char* bytes, size_t most) const {
+    ssize_t got = 0;
+    do {
+      got = read(descriptor_, bytes, most);
+    } while (got < 0 && errno == EINTR);
+    return got;
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
 std::string read_text(const fs::path& path, const std::string& doing) {
-  const Fault unreadable{.doing = doing,
-                         .object = path.string(),
-                         .found = fs::is_directory(path) ? "a folder" : "no readable file",
-                         .expected = "a file",
-                         .cause = "is the path spelled right?"};
+  Fault unreadable{.doing = doing,
+                   .object = path.string(),
+                   .found = fs::is_directory(path) ? "a folder" : "no readable file",
+                   .expected = "a file",
+                   .cause = "is the path spelled right?"};
   if (fs::is_directory(path)) throw Error(unreadable);
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Error(unreadable);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return std::move(text).str();
+  const ReadDescriptor file(path);
+  if (!file.is_open()) throw Error(unreadable);
+  const size_t size = file.size();
+  std::string text;
+  size_t used = 0;
+  while (true) {
+    if (used == text.size()) text.resize(std::max({size + 1, 2 * used, size_t{1} << 16}));
+    const ssize_t got = file.read_some(text.data() + used, text.size() - used);
+    if (got < 0)
+      throw Error({.doing = doing,
+                   .object = path.string(),
+                   .found = fmt::format("'{}' after {} bytes", std::strerror(errno), used)});
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+    if (used > std::max(size, kMostStreamed))
+      throw Error({.doing = doing,
+                   .object = path.string(),
+                   .found = fmt::format("more than {} MiB of a pipe or a device, or of a file "
+                                        "that grows",
+                                        kMostStreamed >> 20),
+                   .expected = "an end"});
+  }
+  text.resize(used);
+  return text;
 }
 
 std::string read_maybe_gzip(const fs::path& path, const std::string& doing) {

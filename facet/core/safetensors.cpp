@@ -159,6 +159,8 @@ std::pair<Json, uint64_t> read_header(const MappedFile& mapped, const Source& so
                 "a header inside the file");
 
   const char* text = reinterpret_cast<const char*>(mapped.data()) + 8;
+  if (std::memchr(text, 0, header_size) != nullptr)  // the parser would take it for the end
+    source.fail("a header with a byte of 0", "text");
   const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
     if (depth > deepest_nesting) source.fail("a header nested too deep", "tensors by name");
     return true;

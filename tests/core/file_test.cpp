@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -176,6 +178,22 @@ TEST_F(File, ReadingSomethingThatIsNotAFileIsAnErrorThatSaysSo) {
   EXPECT_THROW(MappedFile(path_, "reading"), Error);
   EXPECT_THROW(MappedFile(folder_.path(), "reading"), Error);
   EXPECT_THROW(MappedFile("/dev/null", "reading"), Error);
+}
+
+/// Half a table must not pass for a table.
+TEST_F(File, BytesThatCannotBeReadAreAnError) {
+  const std::string found = message_of([] { read_text("/proc/self/mem", "reading"); });
+  EXPECT_NE(found.find("Input/output error"), std::string::npos) << found;
+}
+
+TEST_F(File, APipeIsReadToItsEndAndADeviceWithoutEndIsRefused) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const std::string sent(100'000, 'x');  // more than a pipe holds at once
+  std::thread writer([&] { std::ofstream(path_) << sent; });
+  EXPECT_EQ(read_text(path_, "reading"), sent);
+  writer.join();
+  const std::string found = message_of([] { read_text("/dev/zero", "reading"); });
+  EXPECT_NE(found.find("more than 256 MiB"), std::string::npos) << found;
 }
 
 TEST_F(File, TextMayHoldAnyBytes) {

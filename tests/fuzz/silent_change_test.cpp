@@ -35,7 +35,6 @@ size_t data_begin(const std::string& file) {
 /// Changes one bit in each of up to 400 bytes of the tensors, and of as many of the header.
 void expect_no_silent_change(const fs::path& path, const Read& read) {
   const std::string written = bytes_of(path);
-  const TensorFile whole = read_safetensors(path, "test");
   const auto change = [&](size_t at) {
     std::string changed = written;
     changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
@@ -48,17 +47,10 @@ void expect_no_silent_change(const fs::path& path, const Read& read) {
     change(at);
     EXPECT_FALSE(taken([&] { read(path); })) << path << ", byte " << at;
   }
-  // In the header: refused, or a bit that changes nothing of what is read, as one of the word that
-  // says where the checksums are.
   for (size_t at = 0; at < begin; at += begin / 400 + 1) {
     change(at);
-    TensorFile found;
-    if (!taken([&] { found = read_safetensors(path, "test"); })) continue;
-    for (const auto& [name, tensor] : whole.tensors)
-      EXPECT_TRUE(found.tensors.contains(name) && found.tensors.at(name).equal(tensor))
-          << path << ", byte " << at << " of the header, tensor " << name;
-    for (const auto& [key, value] : whole.metadata)
-      EXPECT_EQ(found.metadata[key], value) << path << ", byte " << at << " of the header";
+    EXPECT_FALSE(taken([&] { read_safetensors(path, "test"); }))
+        << path << ", byte " << at << " of the header";
   }
   fs::remove(path);
   std::ofstream(path, std::ios::binary) << written;
