@@ -80,7 +80,19 @@ class WritingExplorer {
   std::unique_ptr<Explorer> explorer_;
 };
 
-/// HTTP in pieces of seven bytes, as a slow client sends it, and the rules for its head.
+/// All that a connection does with a head before it reads a body; false where it is refused.
+bool take_head(const RequestRules& rules, const RequestHead& head) {
+  is_loopback(head.host);
+  const CheckedRequest checked = rules.check(head);
+  if (checked.refusal) {
+    answer_head(*checked.refusal, head.keep_alive);
+    return false;
+  }
+  rules.page_answer(checked.request);
+  return true;
+}
+
+/// HTTP in pieces of seven bytes, as a slow client sends it.
 bool take_http(const RequestRules& rules, std::string_view bytes) {
   try {
     RequestParser parser;
@@ -89,19 +101,11 @@ bool take_http(const RequestRules& rules, std::string_view bytes) {
       if (bytes.empty()) return false;
       waiting += bytes.substr(0, 7);
       bytes.remove_prefix(std::min<size_t>(bytes.size(), 7));
-      const bool had_head = parser.has_head();
-      while (const size_t used = parser.take(waiting)) {
+      for (size_t used = 1; used > 0 && !waiting.empty() && !parser.is_done();) {
+        const bool in_head = !parser.has_head();
+        used = parser.take(waiting);
         waiting.erase(0, used);
-        if (parser.is_done()) break;
-      }
-      if (!had_head && parser.has_head()) {
-        is_loopback(parser.head().host);
-        const CheckedRequest checked = rules.check(parser.head());
-        if (checked.refusal) {
-          answer_head(*checked.refusal, parser.head().keep_alive);
-          return false;
-        }
-        rules.page_answer(checked.request);
+        if (in_head && parser.has_head() && !take_head(rules, parser.head())) return false;
       }
     }
     parser.take_body();
@@ -110,6 +114,7 @@ bool take_http(const RequestRules& rules, std::string_view bytes) {
     return false;
   }
 }
+
 /// With and without a token.
 bool read_http_bytes(std::string_view bytes) {
   static const RequestRules rules(fuzz_explorer(), {"example.org"});
