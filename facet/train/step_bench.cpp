@@ -37,7 +37,7 @@ class Stopwatch {
   Stopwatch(torch::Device device, int64_t calls) : device_(device) {
     at_once_ = device.is_cpu() ? 1 : std::max<int64_t>(1, calls / 10);
     times_ = (calls + at_once_ - 1) / at_once_;
-    warm_up_ = device.is_cpu() ? 3 : 30;
+    warm_up_ = device.is_cpu() ? std::min<int64_t>(3, calls) : 30;
   }
 
   /// The median time of a call in milliseconds, after a warm-up.

@@ -112,8 +112,8 @@ double distance(const torch::Tensor& one, const torch::Tensor& other) {
 
 TEST_F(RefineTest, RefinedReconstructionsVaryAsImagesDoAndResembleTheirOwn) {
   const LoadedRun run = copy("run");
-  RefineConfig config = tiny_refiner(220);
-  config.log_every = 22;
+  RefineConfig config = tiny_refiner(150);
+  config.log_every = 15;
   std::vector<double> losses;
   RefineCallbacks callbacks;
   callbacks.report = [&](const RefineReport& report) { losses.push_back(report.loss); };
