@@ -106,10 +106,20 @@ export class Browser {
     return result.value;
   }
 
-  /** Waits until an expression is true. */
+  /** Whether an expression is true; false where the page gives way to the next one meanwhile. */
+  async #holds(expression) {
+    try {
+      return await this.evaluate(expression);
+    } catch (error) {
+      if (/target navigated or closed|context was destroyed|Cannot find.* context/.test(error.message)) return false;
+      throw error;
+    }
+  }
+
+  /** Waits until an expression is true, on the next page if need be. */
   async until(expression, deadline = DEADLINE) {
     const end = Date.now() + deadline;
-    while (!(await this.evaluate(expression))) {
+    while (!(await this.#holds(expression))) {
       if (Date.now() > end) {
         throw new Error(`not true after ${deadline / 1000} s: ${expression}\n${this.complaints.join("\n")}`);
       }
