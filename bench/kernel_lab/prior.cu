@@ -13,7 +13,6 @@ namespace {
 using cuda::Encodings;
 
 constexpr double scale = 7.5, rho = 0.3;
-constexpr Hyper hyper = {0.2, 1.5, 0.02, 0.03, 0.7};
 
 struct FactorSize {
   int64_t components, dimensions;
@@ -41,12 +40,18 @@ Posterior random_posterior(Lab& lab, int64_t K, int64_t D) {
   return p;
 }
 
+Hyperprior random_hyperprior(Lab& lab, int64_t D) {
+  return {lab.normals<double>(D), lab.uniforms<double>(D, 0.5, 3), lab.uniforms<double>(D, 0.01, 2),
+          lab.uniforms<double>(D, 0.01, 2), 0.7};
+}
+
 /// One factor on the GPU with all the memory that its kernels use.
 struct Factor {
   FactorData data;
   int64_t begin;  ///< its first column of the encodings
   bool labelled;
   Buffer<double> log_alpha, alpha, alpha_mu, alpha_mu2, counts;
+  Buffer<double> m0, s0, a0, b0, c0;
   Buffer<double> log_normal, log_weights, tile_sums, responsibilities, kl_z, kl_r, label,
       coefficients, partials;
   Buffer<unsigned> tickets;
@@ -61,6 +66,11 @@ struct Factor {
         alpha_mu(data.posterior.alpha_mu),
         alpha_mu2(data.posterior.alpha_mu2),
         counts(data.posterior.counts),
+        m0(data.hyperprior.m0),
+        s0(data.hyperprior.s0),
+        a0(data.hyperprior.a0),
+        b0(data.hyperprior.b0),
+        c0(std::vector<double>{data.hyperprior.c0}),
         log_normal(data.B * data.K),
         log_weights(data.K),
         tile_sums(cuda::tile_numbers(data.B, data.K)),
@@ -89,6 +99,7 @@ struct Factor {
     factor.components = data.K, factor.dimensions = data.D;
     factor.log_alpha = log_alpha, factor.alpha = alpha, factor.alpha_mu = alpha_mu;
     factor.alpha_mu2 = alpha_mu2, factor.counts = counts;
+    factor.m0 = m0, factor.s0 = s0, factor.a0 = a0, factor.b0 = b0, factor.c0 = c0;
     factor.labels = labelled ? labels.get() : nullptr, factor.labels_stride = 1;
     factor.log_normal = log_normal, factor.log_weights = log_weights;
     factor.tile_sums = tile_sums, factor.partials = partials, factor.tickets = tickets;
@@ -112,9 +123,7 @@ class PriorLab {
  private:
   FactorData factor_data(const FactorSize& size, int64_t begin);
   void report_update(const char* what, double allowed);
-  cuda::NaturalStep step(const double* step_size) const {
-    return {scale, step_size, hyper.m0, hyper.s0, hyper.a0, hyper.b0, hyper.c0};
-  }
+  cuda::NaturalStep step(const double* step_size) const { return {scale, step_size}; }
   /// Cuts a factor's columns out of a [B, Z] result.
   std::vector<float> columns(const Factor& f, const Buffer<float>& all) const;
 
@@ -162,7 +171,7 @@ PriorLab::PriorLab(Lab& lab, const std::string& name, int64_t images,
     factors_.emplace_back(factor_data(size, begin), begin, size.labelled);
     const Factor& f = factors_.back();
     expected_.push_back(expected_terms(f.data));
-    updated_.push_back(expected_update(f.data, expected_.back().gamma, scale, rho, hyper));
+    updated_.push_back(expected_update(f.data, expected_.back().gamma, scale, rho));
     cuda::PriorFactor& factor = batch_.factor[factors_.size() - 1] = f.pointers();
     factor.mean = means_ + begin, factor.spread = spreads_ + begin, factor.row = latents_;
     factor.kl_mean = kl_mean_ + begin, factor.kl_spread = kl_spread_ + begin;
@@ -188,7 +197,8 @@ FactorData PriorLab::factor_data(const FactorSize& size, int64_t begin) {
                {},
                {},
                some_labels(images_, size.components, size.labelled),
-               random_posterior(lab_, size.components, size.dimensions)};
+               random_posterior(lab_, size.components, size.dimensions),
+               random_hyperprior(lab_, size.dimensions)};
   for (int64_t b = 0; b < f.B; ++b)
     for (int64_t d = 0; d < f.D; ++d) {
       const size_t at = static_cast<size_t>(b * latents_ + begin + d);

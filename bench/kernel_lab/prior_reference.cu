@@ -113,7 +113,8 @@ ExpectedTerms expected_terms(const FactorData& factor) {
 }
 
 Posterior expected_update(const FactorData& f, const std::vector<double>& gamma, double scale,
-                          double rho, const Hyper& hyper) {
+                          double rho) {
+  const Hyperprior& prior = f.hyperprior;
   std::vector<double> counts(f.K), first(f.K * f.D), second(f.K * f.D);
   for (int64_t b = 0; b < f.B; ++b)
     for (int64_t k = 0; k < f.K; ++k) {
@@ -129,14 +130,14 @@ Posterior expected_update(const FactorData& f, const std::vector<double>& gamma,
   Posterior result = f.posterior;
   for (int64_t k = 0; k < f.K; ++k) {
     const double count = scale * counts[k];
-    step(result.counts[k], hyper.c0 + count);
+    step(result.counts[k], prior.c0 + count);
     for (int64_t d = 0; d < f.D; ++d) {
       const int64_t i = k * f.D + d;
-      const double prior = 0.5 * hyper.s0 * hyper.m0 * hyper.m0;
-      step(result.log_alpha[i], hyper.a0 + 0.5 * count - 0.5);
-      step(result.alpha[i], -(hyper.b0 + prior + 0.5 * scale * second[i]));
-      step(result.alpha_mu[i], hyper.s0 * hyper.m0 + scale * first[i]);
-      step(result.alpha_mu2[i], -0.5 * (hyper.s0 + count));
+      const double m0 = prior.m0[d], s0 = prior.s0[d];
+      step(result.log_alpha[i], prior.a0[d] + 0.5 * count - 0.5);
+      step(result.alpha[i], -(prior.b0[d] + 0.5 * s0 * m0 * m0 + 0.5 * scale * second[i]));
+      step(result.alpha_mu[i], s0 * m0 + scale * first[i]);
+      step(result.alpha_mu2[i], -0.5 * (s0 + count));
     }
   }
   return result;

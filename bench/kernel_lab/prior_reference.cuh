@@ -12,9 +12,10 @@ struct Posterior {
   std::vector<double> log_alpha, alpha, alpha_mu, alpha_mu2, counts;
 };
 
-/// Hyperparameters of the prior over a factor's components.
-struct Hyper {
-  double m0, s0, a0, b0, c0;
+/// Hyperparameters of the prior over a factor's components, [D], and of its weights.
+struct Hyperprior {
+  std::vector<double> m0, s0, a0, b0;
+  double c0;
 };
 
 /// One factor and its block of the encodings of B images, [B, D].
@@ -23,6 +24,7 @@ struct FactorData {
   std::vector<double> mean, variance, log_variance;
   std::vector<int64_t> labels;  ///< [B], -1 where unknown
   Posterior posterior;
+  Hyperprior hyperprior;
 };
 
 struct ExpectedTerms {
@@ -35,6 +37,6 @@ ExpectedTerms expected_terms(const FactorData& factor);
 
 /// After the natural-gradient step with these responsibilities.
 Posterior expected_update(const FactorData& factor, const std::vector<double>& gamma, double scale,
-                          double rho, const Hyper& hyper);
+                          double rho);
 
 }  // namespace facet::lab

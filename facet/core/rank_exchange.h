@@ -20,7 +20,7 @@ class RankExchange {
  public:
   virtual ~RankExchange() = default;
 
-  /// Fills `all`, [ranks, ...], with every rank's `own`, [...].
+  /// Fills `all`, [ranks, ...], with every rank's `own`, [...], which may be its place in `all`.
   virtual void all_gather(torch::Tensor& all, torch::Tensor own) = 0;
   /// The first `sent_rows[0]` rows of `sent` go to rank 0, the next to rank 1; `received` has the
   /// rows that ranks have sent to this one, in the order of ranks.

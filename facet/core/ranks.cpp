@@ -55,6 +55,15 @@ int64_t sum_of(const std::vector<int64_t>& numbers) {
   return sum;
 }
 
+/// `sum` may be a row itself if it is the only one.
+void add_in_order(const torch::Tensor& rows, torch::Tensor& sum) {
+  if (rows.size(0) > 1)
+    torch::add_out(sum, rows[0], rows[1]);
+  else if (rows.data_ptr() != sum.data_ptr())
+    sum.copy_(rows[0]);
+  for (int64_t row = 2; row < rows.size(0); ++row) sum.add_(rows[row]);
+}
+
 }  // namespace
 
 /// The connections of a rank to the others.
@@ -230,24 +239,33 @@ torch::Tensor Ranks::gather(const torch::Tensor& own, const std::vector<int64_t>
   return torch::cat(parts);
 }
 
-torch::Tensor Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>& rows) {
+void Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>& rows,
+                     torch::Tensor& sum) {
   torch::NoGradGuard no_gradient;
-  const int64_t columns = own.size(1), width = (columns + size_ - 1) / size_;
-  torch::Tensor received = own;
-  if (!alone()) {
+  if (size_ == 1) return add_in_order(own, sum);
+  const int64_t width = own.size(1) / size_, sliced = size_ * width, rest = own.size(1) - sliced;
+  // The last columns, fewer than ranks, are added by all. Their rows go first, for `sum` may be
+  // one.
+  torch::Tensor of_rest;
+  if (rest > 0) of_rest = gather(own.narrow(1, sliced, rest), rows);
+  if (width > 0) {
     // Slice r of every own row goes to rank r, which gets that slice of all rows, [rows, width].
-    const torch::Tensor padded =
-        columns == size_ * width ? own : torch::constant_pad_nd(own, {0, size_ * width - columns});
-    const torch::Tensor sent =
-        padded.view({own.size(0), size_, width}).transpose(0, 1).contiguous().view({-1, width});
-    received = torch::empty({sum_of(rows), width}, own.options());
+    const torch::Tensor sent = own.narrow(1, 0, sliced)
+                                   .view({own.size(0), size_, width})
+                                   .transpose(0, 1)
+                                   .contiguous()
+                                   .view({-1, width});
+    torch::Tensor received = torch::empty({sum_of(rows), width}, own.options());
     group_->all_to_all(received, sent, rows,
                        std::vector<int64_t>(static_cast<size_t>(size_), own.size(0)));
+    torch::Tensor slices = sum.narrow(0, 0, sliced).view({size_, width}), slice = slices[rank_];
+    add_in_order(received, slice);
+    group_->all_gather(slices, slice);
   }
-  torch::Tensor sum = received[0];
-  if (received.size(0) > 1) sum = sum + received[1];
-  for (int64_t row = 2; row < received.size(0); ++row) sum.add_(received[row]);
-  return gather(sum, std::vector<int64_t>(static_cast<size_t>(size_), width)).narrow(0, 0, columns);
+  if (rest > 0) {
+    torch::Tensor end = sum.narrow(0, sliced, rest);
+    add_in_order(of_rest, end);
+  }
 }
 
 void Ranks::sum(torch::Tensor& values) {

@@ -45,10 +45,11 @@ class Ranks {
 
   /// The rows of all ranks, in the order of ranks; rank r has `rows[r]` of them.
   torch::Tensor gather(const torch::Tensor& own, const std::vector<int64_t>& rows);
-  /// The sum of the rows of all, [n]: added one after another in the order of ranks, so that its
-  /// bits do not depend on which rank has which row. A rank adds a slice of all rows, and then
-  /// slices are gathered: with one row per rank, the bytes on the wire are those of sum().
-  torch::Tensor sum_rows(const torch::Tensor& own, const std::vector<int64_t>& rows);
+  /// Writes the sum of the rows of all to `sum`, [n], which may be this rank's only row: added one
+  /// after another in the order of ranks, so that its bits do not depend on which rank has which
+  /// row. A rank adds a slice of all rows, and then slices are gathered in their places: with one
+  /// row per rank, the bytes on the wire are those of sum().
+  void sum_rows(const torch::Tensor& own, const std::vector<int64_t>& rows, torch::Tensor& sum);
   /// Replaces `values` by the sum over all ranks, in an order that depends on how many there are.
   void sum(torch::Tensor& values);
   /// Whether any rank says so.

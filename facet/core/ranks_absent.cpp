@@ -26,10 +26,9 @@ Ranks::~Ranks() = default;
 bool Ranks::through_host() const { return false; }
 std::optional<std::string> Ranks::remark() const { return {}; }
 torch::Tensor Ranks::gather(const torch::Tensor& own, const std::vector<int64_t>&) { return own; }
-torch::Tensor Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>&) {
-  torch::Tensor sum = own[0].clone();
+void Ranks::sum_rows(const torch::Tensor& own, const std::vector<int64_t>&, torch::Tensor& sum) {
+  sum.copy_(own[0]);
   for (int64_t row = 1; row < own.size(0); ++row) sum.add_(own[row]);
-  return sum;
 }
 void Ranks::sum(torch::Tensor&) {}
 bool Ranks::any(bool own) { return own; }

@@ -100,11 +100,12 @@ StepTerms PartGradients::compute(const std::vector<BatchPart>& own, DebugTensors
 
 void PartGradients::sum_network_gradients(const torch::Tensor& of_parts) {
   torch::NoGradGuard no_gradient;
-  if (parts_apart())
-    adam_.gradients().copy_(ranks().alone() ? of_parts[0]
-                                            : ranks().sum_rows(of_parts, parts_.one_per_part()));
-  else
+  if (!parts_apart())
     ranks().sum(adam_.gradients());
+  else if (ranks().alone())
+    adam_.gradients().copy_(of_parts[0]);
+  else
+    ranks().sum_rows(of_parts, parts_.one_per_part(), adam_.gradients());
 }
 
 void PartGradients::sum_posterior_gradients(const std::vector<PartRecord>& records) {

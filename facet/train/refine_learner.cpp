@@ -104,7 +104,7 @@ void RefineLearner::compute_step() {
   }
   torch::NoGradGuard no_gradient;
   if (!ranks().alone())
-    adam_.gradients().copy_(ranks().sum_rows(torch::stack(gradients), parts_.one_per_part()));
+    ranks().sum_rows(torch::stack(gradients), parts_.one_per_part(), adam_.gradients());
   const torch::Tensor total = parts_.sum(losses);
   const torch::Tensor norm = adam_.gradient_norm();
   adam_.begin_step();

@@ -55,6 +55,13 @@ TEST(Ranks, GatherRowsInTheirOrder) {
             kNothingThrown);
 }
 
+torch::Tensor sum_of_rows(Ranks& ranks, const torch::Tensor& own,
+                          const std::vector<int64_t>& rows) {
+  torch::Tensor sum = torch::empty({own.size(1)});
+  ranks.sum_rows(own, rows, sum);
+  return sum;
+}
+
 TEST(Ranks, AddRowsInTheirOrderWhoeverHasThem) {
   // Numbers whose sum depends on the order in which they are added; not a multiple of three.
   const torch::Tensor all = torch::randn({7, 1000}).mul_(torch::logspace(-4, 4, 7).view({7, 1}));
@@ -67,9 +74,23 @@ TEST(Ranks, AddRowsInTheirOrderWhoeverHasThem) {
                          const auto rank = static_cast<size_t>(ranks.rank());
                          const int64_t begin[] = {0, rows[0], rows[0] + rows[1]};
                          const torch::Tensor own = all.narrow(0, begin[rank], rows[rank]);
-                         EXPECT_TRUE(torch::equal(ranks.sum_rows(own, rows), expected));
+                         EXPECT_TRUE(torch::equal(sum_of_rows(ranks, own, rows), expected));
                        }),
               kNothingThrown);
+}
+
+TEST(Ranks, AddTheirRowsInPlace) {
+  for (const int64_t columns : {2, 3, 1000}) {  // fewer than ranks, as many, and not a multiple
+    const torch::Tensor all = torch::randn({3, columns});
+    const torch::Tensor expected = all[0] + all[1] + all[2];
+    EXPECT_EQ(as_ranks(3,
+                       [&](Ranks& ranks) {
+                         torch::Tensor own = all[ranks.rank()].clone();
+                         ranks.sum_rows(own.unsqueeze(0), {1, 1, 1}, own);
+                         EXPECT_TRUE(torch::equal(own, expected)) << columns;
+                       }),
+              kNothingThrown);
+  }
 }
 
 TEST(Ranks, ShareNumbersAndTexts) {
@@ -90,18 +111,18 @@ TEST(Ranks, ShareNumbersAndTexts) {
 
 TEST(Ranks, OneThatHasJoinedExchangesWithItself) {
   const torch::Tensor rows = torch::randn({3, 10});
-  EXPECT_EQ(
-      as_ranks(1,
-               [&](Ranks& ranks) {
-                 EXPECT_FALSE(ranks.alone());
-                 EXPECT_TRUE(torch::equal(ranks.sum_rows(rows, {3}), rows[0] + rows[1] + rows[2]));
-                 EXPECT_TRUE(torch::equal(ranks.gather(rows, {3}), rows));
-                 EXPECT_TRUE(ranks.any(true));
-                 ranks.barrier();
-               }),
-      std::vector<std::string>(1));
+  EXPECT_EQ(as_ranks(1,
+                     [&](Ranks& ranks) {
+                       EXPECT_FALSE(ranks.alone());
+                       EXPECT_TRUE(torch::equal(sum_of_rows(ranks, rows, {3}),
+                                                rows[0] + rows[1] + rows[2]));
+                       EXPECT_TRUE(torch::equal(ranks.gather(rows, {3}), rows));
+                       EXPECT_TRUE(ranks.any(true));
+                       ranks.barrier();
+                     }),
+            std::vector<std::string>(1));
   Ranks alone;
-  EXPECT_TRUE(torch::equal(alone.sum_rows(rows, {3}), rows[0] + rows[1] + rows[2]));
+  EXPECT_TRUE(torch::equal(sum_of_rows(alone, rows, {3}), rows[0] + rows[1] + rows[2]));
 }
 
 TEST(Ranks, NameWhoDisagrees) {
