@@ -46,7 +46,10 @@ std::string agreement_text(const FactorEvaluation& factor, const Evaluation& eva
           ? ""
           : fmt::format("; {} of {} {} have labels", best->images, images, items_of(evaluation));
   if (best->property == factor.property)
-    return fmt::format("  named {}: accuracy {:.1f} %{}", best->property, 100 * best->accuracy,
+    return fmt::format("  named {}: accuracy {:.1f} %{}{}", best->property, 100 * best->accuracy,
+                       factor.mirrored_accuracy ? fmt::format(", with mirror images {:.1f} %",
+                                                              100 * *factor.mirrored_accuracy)
+                                                : "",
                        labelled);
   if (best->nmi < clearly_found)
     return fmt::format("  found none (nearest: {}, NMI {:.2f}{})", best->property, best->nmi,

@@ -80,6 +80,22 @@ void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& 
   result.mean_dependence = mean_dependence(result.dependence);
 }
 
+void compare_mirrored(Evaluation& result, const std::vector<std::vector<int64_t>>& values,
+                      const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
+                      const std::vector<Property>& properties) {
+  auto own = values.begin();
+  for (size_t i = 0; i < factors.size() && own != values.end(); ++i) {
+    if (!factors[i].named()) continue;
+    for (size_t p = 0; p < properties.size(); ++p) {
+      const torch::Tensor column = labels.select(1, static_cast<int64_t>(p));
+      if (properties[p].name == factors[i].property && column.ge(0).any().item<bool>())
+        result.factors[i].mirrored_accuracy =
+            named_accuracy(*own, column, factors[i], properties[p]);
+    }
+    ++own;
+  }
+}
+
 void compare_merged(Evaluation& result, const FactorialMixture& prior,
                     const std::vector<std::vector<int64_t>>& codes, const torch::Tensor& labels,
                     const std::vector<Property>& properties) {

@@ -16,6 +16,12 @@ void compare_codes(Evaluation& result, const std::vector<std::vector<int64_t>>& 
                    const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
                    const std::vector<Property>& properties);
 
+/// Fills in the accuracies of named factors by the mean over images and their mirror images:
+/// `values` has those of each named factor, one per image, or is empty.
+void compare_mirrored(Evaluation& result, const std::vector<std::vector<int64_t>>& values,
+                      const std::vector<FactorOptions>& factors, const torch::Tensor& labels,
+                      const std::vector<Property>& properties);
+
 /// Fills in how groups of merged components agree with properties.
 void compare_merged(Evaluation& result, const FactorialMixture& prior,
                     const std::vector<std::vector<int64_t>>& codes, const torch::Tensor& labels,

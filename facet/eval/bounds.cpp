@@ -7,6 +7,7 @@
 #include "facet/core/torch.h"
 #include "facet/eval/agreement.h"
 #include "facet/eval/importance.h"
+#include "facet/eval/value_probabilities.h"
 #include "facet/model/objective.h"
 
 namespace facet {
@@ -113,6 +114,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   double reconstruction = 0;
   std::vector<FactorTally> tallies(factor_count);
   std::vector<torch::Tensor> bounds, predictive_bounds;
+  std::vector<std::vector<torch::Tensor>> mirrored;  // by named factor, values of both views, [B]
 
   uint64_t batch = 0;
   const auto add_batch = [&](const torch::Tensor& pixels) {
@@ -133,6 +135,10 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
     const auto blocks = model.prior.split(terms.encoding.mean);
     for (size_t i = 0; i < factor_count; ++i) tallies[i].add(terms.factors[i], blocks[i]);
+    if (!options.mirror) return;
+    const auto views = value_log_probabilities(model, x, terms.encoding, true);
+    mirrored.resize(views.size());
+    for (size_t i = 0; i < views.size(); ++i) mirrored[i].push_back(views[i].argmax(1));
   };
   images.pixels.for_each_slice(model.images_at_once(options.batch_size), add_batch);
 
@@ -160,6 +166,9 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     codes.push_back(to_integers(torch::cat(tallies[i].codes)));
   }
   compare_codes(result, codes, model.prior.factors, images.labels, properties);
+  std::vector<std::vector<int64_t>> values;
+  for (const auto& of_factor : mirrored) values.push_back(to_integers(torch::cat(of_factor)));
+  compare_mirrored(result, values, model.prior.factors, images.labels, properties);
   if (options.merge) compare_merged(result, model.prior, codes, images.labels, properties);
   return result;
 }
@@ -197,6 +206,7 @@ Json to_json(const Evaluation& evaluation) {
       entry["property"] = best->property;
       entry["accuracy"] = best->accuracy;
       entry["nmi"] = best->nmi;
+      if (factor.mirrored_accuracy) entry["mirrored_accuracy"] = *factor.mirrored_accuracy;
       entry["purity"] = best->purity;
       entry["adjusted_rand"] = best->adjusted_rand;
       for (const PropertyAgreement& agreement : factor.properties)

@@ -21,7 +21,8 @@ struct EvaluationOptions {
   int64_t importance = 0;         ///< draws per image for the importance-weighted bound; 0: none
   int64_t importance_images = 0;  ///< random images for that bound; 0: all
   int64_t batch_size = 500;
-  bool merge = false;  ///< whether free factors are also measured with merged components
+  bool merge = false;   ///< whether free factors are also measured with merged components
+  bool mirror = false;  ///< whether a mirror image has the labels of the image (data.mirror)
   uint64_t seed = 1;
 };
 
@@ -54,6 +55,10 @@ struct FactorEvaluation {
   /// Burda et al., 2016).
   int64_t active_dimensions = 0;
   std::vector<PropertyAgreement> properties;  ///< one per property with known labels
+
+  /// Of a named factor, if mirror images have the same labels: the accuracy of the value that is
+  /// more probable by the mean over the image and its mirror image.
+  std::optional<double> mirrored_accuracy;
 
   /// Of a free factor with at least two living components, if requested.
   std::optional<MergedEvaluation> merged;

@@ -5,6 +5,7 @@
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
 #include "facet/eval/component_labels.h"
+#include "facet/eval/value_probabilities.h"
 #include "facet/model/objective.h"
 
 namespace facet {
@@ -37,21 +38,15 @@ struct BatchReadings {
   std::vector<torch::Tensor> log_probabilities;  ///< one per named factor, [B, V]
 };
 
-BatchReadings read_batch(Vae& model, const torch::Tensor& pixels, const Key& key) {
-  const BoundTerms terms = bound_terms(model, model.likelihood().from_pixels(pixels), {}, key);
-  BatchReadings batch{terms.bound().cpu(), {}, {}};
-  const auto blocks = model.prior.split(terms.encoding.mean, terms.encoding.variance());
+BatchReadings read_batch(Vae& model, const torch::Tensor& pixels, bool mirror, const Key& key) {
+  const torch::Tensor x = model.likelihood().from_pixels(pixels);
+  const BoundTerms terms = bound_terms(model, x, {}, key);
+  BatchReadings batch{
+      terms.bound().cpu(), {}, value_log_probabilities(model, x, terms.encoding, mirror)};
+  const auto blocks = model.prior.split(terms.encoding.mean);
   std::vector<torch::Tensor> codes;
-  for (size_t i = 0; i < model.prior.size(); ++i) {
-    const FactorOptions& factor = model.prior.factors[i];
-    if (!factor.named()) continue;
-    const FactorPosterior& posterior = model.prior.posteriors[i];
-    const torch::Tensor scores =
-        expected_log_normal(blocks[i], posterior.mean()) + posterior.expected_log_weights();
-    const auto values = static_cast<int64_t>(factor.values.size());
-    batch.log_probabilities.push_back(torch::log_softmax(scores.narrow(1, 0, values), 1).cpu());
-    codes.push_back(blocks[i].mean.cpu());
-  }
+  for (size_t i = 0; i < model.prior.size(); ++i)
+    if (model.prior.factors[i].named()) codes.push_back(blocks[i].cpu());
   batch.codes = torch::cat(codes, 1);
   return batch;
 }
@@ -71,7 +66,7 @@ torch::Tensor open_entropy(const ImageReadings& readings,
 }  // namespace
 
 ImageReadings read_images(Vae& model, const ImageSet& images,
-                          const std::vector<Property>& properties, uint64_t seed) {
+                          const std::vector<Property>& properties, uint64_t seed, bool mirror) {
   torch::NoGradGuard no_gradient;
   ImageReadings readings;
   for (const FactorOptions& factor : model.prior.factors)
@@ -88,7 +83,7 @@ ImageReadings read_images(Vae& model, const ImageSet& images,
   const Key key = Key(seed).fold("label");
   const auto read = [&](const torch::Tensor& pixels) {
     const BatchReadings batch =
-        read_batch(model, pixels.to(model.device()), key.fold(bounds.size()));
+        read_batch(model, pixels.to(model.device()), mirror, key.fold(bounds.size()));
     bounds.push_back(batch.bounds);
     codes.push_back(batch.codes);
     for (size_t i = 0; i < scores.size(); ++i) scores[i].push_back(batch.log_probabilities[i]);

@@ -28,9 +28,11 @@ struct ImageReadings {
 };
 
 /// Throws an Error if the model has no named factor, or if the data's values of a property are not
-/// those of the model. A property that the data do not have counts as unknown.
+/// those of the model. A property that the data do not have counts as unknown. With `mirror`,
+/// probabilities are those of value_log_probabilities() with the mirror image.
 ImageReadings read_images(Vae& model, const ImageSet& images,
-                          const std::vector<Property>& properties, uint64_t seed);
+                          const std::vector<Property>& properties, uint64_t seed,
+                          bool mirror = false);
 
 /// The share of reference images that have a lower bound than each image, [N]: near 0 for an image
 /// unlike all others.

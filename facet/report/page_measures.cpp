@@ -59,13 +59,17 @@ void factor_table(Html& html, const RunReport& report) {
       html.element("td", cell);
     const PropertyAgreement* best = factor.best();
     const bool named = !factor.property.empty();
-    html.element("td",
-                 best == nullptr ? (named ? "named " + factor.property : "–")
-                 : best->property == factor.property
-                     ? fmt::format("named {}: accuracy {}", best->property, percent(best->accuracy))
-                     : fmt::format("nearest {}: NMI {}, purity {}", best->property,
-                                   decimal(best->nmi, 2), percent(best->purity)),
-                 {{"class", "left"}});
+    html.element(
+        "td",
+        best == nullptr ? (named ? "named " + factor.property : "–")
+        : best->property == factor.property
+            ? fmt::format("named {}: accuracy {}{}", best->property, percent(best->accuracy),
+                          factor.mirrored_accuracy
+                              ? ", with mirror images " + percent(*factor.mirrored_accuracy)
+                              : "")
+            : fmt::format("nearest {}: NMI {}, purity {}", best->property, decimal(best->nmi, 2),
+                          percent(best->purity)),
+        {{"class", "left"}});
   }
 }
 

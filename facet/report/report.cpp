@@ -279,7 +279,8 @@ RunReport gather_report(const RunFolder& folder, const Config& config, Vae& mode
   const Illustrator illustrator(model, options.command_path, options.refinement);
   if (mixtures_are_placed(model.prior)) {
     notice(fmt::format("measuring on the {} split", split));
-    report.evaluation = evaluate(model, images, pack.properties, split, {.merge = true});
+    report.evaluation = evaluate(model, images, pack.properties, split,
+                                 {.merge = true, .mirror = config.data.mirror});
     notice("drawing");
     draw_mixtures(report, model, illustrator);
     if (options.classify) {

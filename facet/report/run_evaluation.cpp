@@ -22,6 +22,7 @@ RunEvaluation evaluate_run(LoadedRun run, const EvaluationRequest& request) {
         measure_run_fidelity(run, pack, request.split, request.fidelity, request.notice);
   EvaluationOptions options = request.evaluation;
   options.merge = true;
+  options.mirror = run.config.data.mirror;
   result.evaluation = evaluate(*run.model, images, pack.properties, request.split, options);
   return result;
 }

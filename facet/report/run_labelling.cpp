@@ -36,7 +36,7 @@ std::optional<ImageReadings> read_split(Vae& model, const Pack& pack, const Data
                                         Split split, uint64_t seed) {
   if (!pack.split.eq(static_cast<int64_t>(split)).any().item<bool>()) return std::nullopt;
   return read_images(model, select_images(pack, {split}, options, false, model.device()),
-                     pack.properties, seed);
+                     pack.properties, seed, options.mirror);
 }
 
 OwnData read_own_data(Vae& model, const DataOptions& options, uint64_t seed, const Notice& notice) {
@@ -192,9 +192,10 @@ LabelTable label_images(LoadedRun run, const LabelRequest& request, const Notice
   torch::NoGradGuard no_gradient;
   Vae& model = *run.model;
   const Pack pack = given_images(model, {request.data}, "labelling the images of", notice).pack;
-  const ImageReadings readings = read_images(
-      model, all_images(pack, run.config.data, model.device()), pack.properties, request.seed);
-  const OwnData own = read_own_data(model, run.config.data, request.seed, notice);
+  const DataOptions& data = run.config.data;
+  const ImageReadings readings = read_images(model, all_images(pack, data, model.device()),
+                                             pack.properties, request.seed, data.mirror);
+  const OwnData own = read_own_data(model, data, request.seed, notice);
   const torch::Tensor typical = typicality(
       readings.bounds, own.reference_bounds.defined() ? own.reference_bounds : readings.bounds);
   LabelTable table;

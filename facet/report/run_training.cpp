@@ -104,8 +104,8 @@ Evaluation finish_run(Trainer& trainer, const Pack& pack, const Config& config,
   const std::string split = has_test ? "test" : "train";
   const ImageSet images =
       select_images(pack, {parse_split(split)}, config.data, false, trainer.model().device());
-  const Evaluation evaluation =
-      evaluate(trainer.model(), images, pack.properties, split, {.merge = true});
+  const Evaluation evaluation = evaluate(trainer.model(), images, pack.properties, split,
+                                         {.merge = true, .mirror = config.data.mirror});
   if (!std::isfinite(evaluation.elbo))
     throw NotFinite({.doing = "evaluating the run",
                      .object = folder.path.string(),

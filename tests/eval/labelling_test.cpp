@@ -6,6 +6,8 @@
 
 #include "facet/core/torch.h"
 #include "facet/data/import.h"
+#include "facet/eval/bounds.h"
+#include "tests/close.h"
 #include "tests/message_of.h"
 
 namespace facet {
@@ -36,6 +38,31 @@ TEST(ReadImages, HasTheProbabilitiesOfValuesAndTheGivenLabels) {
   EXPECT_TRUE(torch::equal(glasses.given, pack.labels.select(1, 0).to(kInt64)));
   EXPECT_EQ(readings.bounds.sizes(), (std::vector<int64_t>{300}));
   EXPECT_EQ(readings.codes.sizes(), (std::vector<int64_t>{300, 2}));
+}
+
+TEST(ReadImages, WithMirrorImagesProbabilitiesAreTheMeanOfBothViews) {
+  Vae model = named_model();
+  model.prior.posteriors[0] = random_posterior(Key(2), 3, 2);
+  const Pack pack = make_portraits({30, 16, 1});
+  Pack mirrored = pack;
+  mirrored.images = pack.images.slice(0, 30).flip(3).contiguous();
+  const auto probabilities = [&](const Pack& of, bool mirror) {
+    return read_images(model, portraits(of), of.properties, 1, mirror)
+        .named[0]
+        .log_probabilities.exp();
+  };
+  const torch::Tensor one = probabilities(pack, false), other = probabilities(mirrored, false);
+  ASSERT_GT((one - other).abs().max().item<double>(), 1e-3) << "otherwise this test says nothing";
+  EXPECT_TRUE(torch::allclose(probabilities(pack, true), (one + other) / 2, 1e-6));
+  // The evaluation counts the same values.
+  ImageSet images = portraits(pack);
+  const torch::Tensor right =
+      (one + other).argmax(1).eq(pack.labels.select(1, 0)).to(kFloat64).mean();
+  EvaluationOptions options;
+  options.mirror = true;
+  const Evaluation evaluation = evaluate(model, images, pack.properties, "train", options);
+  EXPECT_DOUBLE_EQ(evaluation.factors[0].mirrored_accuracy.value(), right.item<double>());
+  EXPECT_FALSE(evaluation.factors[1].mirrored_accuracy) << "a free factor";
 }
 
 TEST(ReadImages, AValueThatTheModelNeverSawIsRefusedByName) {
