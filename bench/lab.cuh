@@ -25,10 +25,11 @@ inline void require(cudaError_t status, const char* what) {
 template <typename Scalar>
 class Buffer {
  public:
-  /// Begins as NaN (all bits set).
+  /// Begins as NaN (all bits set). Streams of labs do not wait for the one that sets the bits.
   explicit Buffer(size_t count) : count_(count) {
     require(cudaMalloc(&base_, bytes() + 2 * guard), "cudaMalloc");
     require(cudaMemset(base_, 0xff, bytes() + 2 * guard), "cudaMemset");
+    require(cudaDeviceSynchronize(), "cudaMemset");
   }
   explicit Buffer(const std::vector<Scalar>& values) : Buffer(values.size()) { set(values); }
   Buffer(const Buffer&) = delete;
@@ -43,7 +44,10 @@ class Buffer {
     require(cudaMemcpy(get(), values.data(), bytes(), cudaMemcpyHostToDevice), "copy to the GPU");
   }
   /// Every byte the same: 0xff for NaN.
-  void set_bytes(int byte) const { require(cudaMemset(get(), byte, bytes()), "cudaMemset"); }
+  void set_bytes(int byte) const {
+    require(cudaMemset(get(), byte, bytes()), "cudaMemset");
+    require(cudaDeviceSynchronize(), "cudaMemset");
+  }
   std::vector<Scalar> host() const {
     check_guards();
     std::vector<Scalar> values(count_);

@@ -88,12 +88,7 @@ endif()
 
 # Training over several processes: c10d, with Gloo between CPUs and NCCL between GPUs where LibTorch has them and their own
 # headers are there too, which LibTorch's include. Without Gloo, CPUs exchange through c10d's store.
-# Ranks on GPUs have not run on one yet, so a build with CUDA has them only if asked.
-set(facet_ranks ON)
-if(FACET_CUDA)
-  set(facet_ranks OFF)
-endif()
-option(FACET_RANKS "Let several processes train one model" ${facet_ranks})
+option(FACET_RANKS "Let several processes train one model" ON)
 set(FACET_C10D torch/csrc/distributed/c10d)
 find_path(FACET_C10D_FOLDER ${FACET_C10D}/TCPStore.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 find_path(FACET_GLOO_FOLDER gloo/transport/device.h PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)

@@ -11,7 +11,7 @@ namespace {
 [[noreturn]] void refuse_ranks() {
   Attempt{"training with", "several ranks"}.fail(
       "a facet without ranks", "one process",
-      "a build with FACET_RANKS=ON has them, if its LibTorch has c10d");
+      "was it built with FACET_RANKS=OFF, or has its LibTorch no c10d?");
 }
 
 }  // namespace
