@@ -1,12 +1,15 @@
 // The exchanges between ranks, which are threads here; tests/cli/ranks_test.cpp has processes.
 #include "facet/core/ranks.h"
 
+#include <filesystem>
+#include <sched.h>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
 #include "facet/core/network.h"
+#include "facet/core/rank_exchange.h"
 #include "facet/core/rank_store.h"
 #include "facet/core/torch.h"
 #include "tests/contains.h"
@@ -123,6 +126,23 @@ TEST(Ranks, OneThatHasJoinedExchangesWithItself) {
             std::vector<std::string>(1));
   Ranks alone;
   EXPECT_TRUE(torch::equal(sum_of_rows(alone, rows, {3}), rows[0] + rows[1] + rows[2]));
+}
+
+TEST(Ranks, WaitForPacketsWithoutInterruptingWhoComputes) {
+  if (!gloo_available()) GTEST_SKIP() << "ranks exchange through the store";
+  if (sched_getscheduler(0) != SCHED_OTHER) GTEST_SKIP() << "a priority was chosen for the tests";
+  EXPECT_EQ(
+      as_ranks(3,
+               [&](Ranks& ranks) {
+                 EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+                 ranks.barrier();
+                 int patient = 0;
+                 for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+                   patient += sched_getscheduler(std::stoi(task.path().filename())) == SCHED_BATCH;
+                 EXPECT_GE(patient, 3) << "at least one per rank that waits for packets";
+                 ranks.barrier();
+               }),
+      kNothingThrown);
 }
 
 TEST(Ranks, NameWhoDisagrees) {
