@@ -1,6 +1,6 @@
 // The probabilities of the values of named factors, q(r|x) without the components that have no
 // name. Where data are mirrored in training, a picture and its mirror image have the same values:
-// the mean over both is right more often than either.
+// the mean over both errs less.
 #pragma once
 
 #include <vector>
