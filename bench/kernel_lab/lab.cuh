@@ -66,5 +66,6 @@ void check_likelihood(Lab& lab);
 void check_adam(Lab& lab);
 void check_sums(Lab& lab);
 void check_prior(Lab& lab);
+void check_group_norm(Lab& lab);
 
 }  // namespace facet::lab

@@ -4,6 +4,7 @@
 
 #include "facet/core/torch.h"
 #include "facet/cuda/adam_ops.h"
+#include "facet/cuda/group_norm_ops.h"
 #include "facet/cuda/latent_ops.h"
 #include "facet/cuda/likelihood_ops.h"
 #include "facet/cuda/prior_ops.h"
@@ -67,5 +68,10 @@ void adam_step(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&,
   absent();
 }
 torch::Tensor gradient_norm(const torch::Tensor&) { absent(); }
+bool normalises(int64_t, int64_t) { return false; }
+torch::Tensor group_norm(const torch::Tensor&, int64_t, const torch::Tensor&, const torch::Tensor&,
+                         const torch::Tensor&, bool) {
+  absent();
+}
 
 }  // namespace facet::cuda

@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/ops/group_norm.h"
 
 namespace facet {
 
@@ -57,9 +58,14 @@ UnetOptions resolve_unet(const UnetOptions& options, const ImageShape& shape) {
   building.fail("an unknown preset", "a known one", suggest(name, unet_preset_names()));
 }
 
-torch::Tensor grouped_norm(const torch::Tensor& x, const LayerParameters& layer) {
-  const auto type = x.scalar_type();
-  return torch::group_norm(x, norm_groups, layer.weight.to(type), layer.bias.to(type));
+torch::Tensor norm(const torch::Tensor& x, const LayerParameters& layer) {
+  return ops::group_norm(x, {norm_groups, layer.weight, layer.bias});
+}
+
+/// Followed by SiLU; `modulation` [B, 2 C] may be undefined.
+torch::Tensor norm_and_silu(const torch::Tensor& x, const LayerParameters& layer,
+                            const torch::Tensor& modulation = {}) {
+  return ops::group_norm(x, {norm_groups, layer.weight, layer.bias, /*silu=*/true}, modulation);
 }
 
 torch::Tensor convolution(const torch::Tensor& x, const LayerParameters& layer,
@@ -215,12 +221,10 @@ NamedTensors Unet::parameters() const {
 
 torch::Tensor Unet::forward(const Residual& block, const torch::Tensor& x,
                             const torch::Tensor& time) {
-  const torch::Tensor hidden =
-      convolution(torch::silu(grouped_norm(x, block.norm1)), block.convolution1);
-  const auto parts = linear_layer(time, block.time).unsqueeze(2).unsqueeze(3).chunk(2, 1);
+  const torch::Tensor hidden = convolution(norm_and_silu(x, block.norm1), block.convolution1);
   const torch::Tensor modulated =
-      torch::addcmul(parts[1], grouped_norm(hidden, block.norm2), 1 + parts[0]);
-  const torch::Tensor change = convolution(torch::silu(modulated), block.convolution2);
+      norm_and_silu(hidden, block.norm2, linear_layer(time, block.time));
+  const torch::Tensor change = convolution(modulated, block.convolution2);
   return change + (block.skip ? convolution(x, *block.skip) : x);
 }
 
@@ -228,7 +232,7 @@ torch::Tensor Unet::forward(const Attention& block, const torch::Tensor& x) {
   const int64_t batch = x.size(0), channels = x.size(1), pixels = x.size(2) * x.size(3);
   const int64_t size = channels / attention_heads;
   // [B, 3, heads, pixels, size]
-  const torch::Tensor all = convolution(grouped_norm(x, block.norm), block.heads)
+  const torch::Tensor all = convolution(norm(x, block.norm), block.heads)
                                 .reshape({batch, 3, attention_heads, size, pixels})
                                 .transpose(3, 4);
   const torch::Tensor query = all.select(1, 0) * (1.0 / std::sqrt(static_cast<double>(size)));
@@ -273,7 +277,7 @@ torch::Tensor Unet::forward(const torch::Tensor& images, const torch::Tensor& ti
       x = convolution(torch::upsample_nearest2d(x, {seen.back().size(2), seen.back().size(3)}),
                       *level->grow);
   }
-  return convolution(torch::silu(grouped_norm(x, output_norm_)), output_);
+  return convolution(norm_and_silu(x, output_norm_), output_);
 }
 
 }  // namespace facet

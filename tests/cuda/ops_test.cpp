@@ -8,6 +8,7 @@
 #include "facet/cuda/gpu.h"
 #include "facet/model/objective.h"
 #include "facet/ops/adam.h"
+#include "facet/ops/group_norm.h"
 #include "facet/ops/latent.h"
 #include "facet/ops/sums.h"
 #include "facet/train/consistency.h"
@@ -416,6 +417,57 @@ TEST_P(OnGpu, TheLossOfEvenValuesIsThatOfTheCpu) {
   found.backward();
   EXPECT_TRUE(float_close(gpu_mean.grad(), mean.grad()));
   EXPECT_TRUE(float_close(gpu_log_variance.grad(), log_variance.grad()));
+}
+
+/// What a group norm gives and the gradients of its inputs, for a weighted sum of the result.
+std::vector<torch::Tensor> norm_and_gradients(const std::vector<torch::Tensor>& inputs,
+                                              torch::ScalarType type, bool silu,
+                                              const torch::Tensor& weights) {
+  std::vector<torch::Tensor> own;
+  for (const torch::Tensor& input : inputs)
+    own.push_back(input.defined() ? input.detach().requires_grad_() : input);
+  const torch::Tensor result = ops::group_norm(own[0].to(type), {4, own[1], own[2], silu}, own[3]);
+  (result.to(kFloat32) * weights).sum().backward();
+  std::vector<torch::Tensor> all = {result.detach().to(kFloat32)};
+  for (const torch::Tensor& input : own)
+    if (input.defined()) all.push_back(input.grad());
+  return all;
+}
+
+TEST_P(OnGpu, GroupNormIsTheFormulaInBfloat16) {
+  const Key key(20);
+  const auto rounded = [](const torch::Tensor& numbers) {
+    return numbers.to(torch::kBFloat16).to(kFloat32);
+  };
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{3, 24, 7, 5}, {1, 40, 1, 1}, {2, 8, 33, 17}, {5, 96, 16, 16}})
+    for (const bool silu : {false, true})
+      for (const bool modulated : {false, true})
+        for (const bool channels_last : {false, true}) {
+          SCOPED_TRACE(testing::Message() << torch::IntArrayRef(shape) << (silu ? ", silu" : "")
+                                          << (modulated ? ", modulated" : "")
+                                          << (channels_last ? ", channels last" : ""));
+          const int64_t channels = shape[1];
+          std::vector<torch::Tensor> inputs = {
+              rounded(floats(key.fold(1), shape) + 0.5), floats(key.fold(2), {channels}),
+              floats(key.fold(3), {channels}),
+              modulated ? rounded(floats(key.fold(4), {shape[0], 2 * channels})) : torch::Tensor()};
+          const torch::Tensor weights = rounded(floats(key.fold(5), shape));
+          const auto expected = norm_and_gradients(inputs, kFloat32, silu, weights);
+          for (torch::Tensor& input : inputs)
+            if (input.defined()) input = input.to(torch::kCUDA);
+          if (channels_last) inputs[0] = inputs[0].contiguous(torch::MemoryFormat::ChannelsLast);
+          const auto found =
+              norm_and_gradients(inputs, torch::kBFloat16, silu, weights.to(torch::kCUDA));
+          // A bfloat16 has eight bits: kernels round the result and the image's gradient once,
+          // LibTorch's operations after every step.
+          const double rounding = GetParam() == Computes::kernels ? 1.0 / 128 : 1.0 / 16;
+          ASSERT_EQ(found.size(), expected.size());
+          for (size_t i = 0; i < found.size(); ++i)
+            EXPECT_TRUE(close(back(found[i]), expected[i], rounding,
+                              rounding * expected[i].abs().max().item<double>() + 1e-6))
+                << i;
+        }
 }
 
 }  // namespace
