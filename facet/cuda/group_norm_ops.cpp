@@ -1,5 +1,7 @@
 #include "facet/cuda/group_norm_ops.h"
 
+#include <optional>
+
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "facet/core/torch.h"
@@ -29,11 +31,11 @@ uint16_t* writable_bits(const torch::Tensor& images) {
 struct GroupNormSilu : torch::autograd::Function<GroupNormSilu> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images,
                                const torch::Tensor& weight, const torch::Tensor& bias,
-                               const torch::Tensor& any_modulation, int64_t groups, bool silu) {
+                               const std::optional<torch::Tensor>& any_modulation, int64_t groups,
+                               bool silu) {
     const torch::Tensor x = channels_last(images),
-                        modulation = any_modulation.defined()
-                                         ? any_modulation.to(kFloat32).contiguous()
-                                         : any_modulation;
+                        modulation = any_modulation ? any_modulation->to(kFloat32).contiguous()
+                                                    : torch::Tensor();
     const GroupNormShape shape{x.size(0), x.size(2) * x.size(3), x.size(1),
                                groups,    norm_epsilon,          silu};
     const auto numbers = weight.options().requires_grad(false);
@@ -50,7 +52,7 @@ struct GroupNormSilu : torch::autograd::Function<GroupNormSilu> {
     context->save_for_backward({x, weight, bias, modulation, scales, moments});
     context->saved_data["silu"] = silu;
     context->saved_data["type"] =
-        any_modulation.defined() ? any_modulation.scalar_type() : kFloat32;
+        any_modulation ? any_modulation->scalar_type() : kFloat32;
     return y;
   }
 
@@ -100,7 +102,9 @@ bool normalises(int64_t channels, int64_t groups) {
 
 torch::Tensor group_norm(const torch::Tensor& images, int64_t groups, const torch::Tensor& weight,
                          const torch::Tensor& bias, const torch::Tensor& modulation, bool silu) {
-  return GroupNormSilu::apply(images, weight, bias, modulation, groups, silu);
+  const std::optional<torch::Tensor> given =
+      modulation.defined() ? std::make_optional(modulation) : std::nullopt;
+  return GroupNormSilu::apply(images, weight, bias, given, groups, silu);
 }
 
 }  // namespace facet::cuda
