@@ -106,7 +106,7 @@ Option add_judge_options(const Command& command, EvalArguments& arguments) {
       .show_default();
   command
       .flag("--judge-refined", arguments.request.refine.refined,
-            "Show it the samples as the run's refiner makes them sharp")
+            "Also show it the samples as the run's refiner makes them sharp")
       .needs(judge);
   command.option("--judge-steps", arguments.request.classifier.steps, "Steps of its training")
       .range(1, 1000000)

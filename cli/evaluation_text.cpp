@@ -208,12 +208,12 @@ namespace {
 std::string agreement_by_value(const ClassifierReport::Factor& factor) {
   constexpr size_t longest = 50;
   const auto share = [&](size_t v) {
-    return fmt::format("{} {:.1f} %", factor.values[v], 100 * factor.agreement_by_value[v]);
+    return fmt::format("{} {:.1f} %", factor.values[v], 100 * factor.means.agreement_by_value[v]);
   };
   std::string text;
   for (size_t v = 0; v < factor.values.size(); ++v) text += (v == 0 ? "" : ", ") + share(v);
   if (text.size() <= longest) return text;
-  const auto& shares = factor.agreement_by_value;
+  const auto& shares = factor.means.agreement_by_value;
   const auto lowest = std::min_element(shares.begin(), shares.end()) - shares.begin();
   return "lowest: " + share(static_cast<size_t>(lowest));
 }
@@ -224,16 +224,22 @@ void print_classifier_report(const ClassifierReport& report) {
   size_t width = 6;
   for (const ClassifierReport::Factor& factor : report.factors)
     width = std::max(width, factor.name.size());
-  fmt::print(
-      "evaluation classifier, trained on {} labelled images; {} samples per value{}\n",
-      report.training_labels, report.samples,
-      report.refine_steps > 0 ? fmt::format(", refined in {} steps", report.refine_steps) : "");
-  fmt::print("  {:<{}}  real images  reconstructed   samples  by value\n", "factor", width);
+  const bool refined = report.refine_steps > 0;
+  fmt::print("evaluation classifier, trained on {} labelled images; {} samples per value{}\n",
+             report.training_labels, report.samples,
+             refined ? fmt::format(", also refined in {} steps", report.refine_steps) : "");
+  fmt::print("  {:<{}}  real images  reconstructed   samples  {}by value\n", "factor", width,
+             refined ? "refined   " : "");
   for (const ClassifierReport::Factor& factor : report.factors)
-    fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}\n", factor.name, width,
+    fmt::print("  {:<{}}  {:>9.1f} %  {:>11.1f} %  {:>6.1f} %  {}{}\n", factor.name, width,
                100 * factor.own_accuracy, 100 * factor.reconstructed_accuracy,
-               100 * factor.agreement, agreement_by_value(factor));
-  fmt::print("  all named factors at once: {:.1f} % of samples\n", 100 * report.joint_agreement);
+               100 * factor.means.agreement,
+               factor.refined ? fmt::format("{:>5.1f} %   ", 100 * factor.refined->agreement) : "",
+               agreement_by_value(factor));
+  fmt::print("  all named factors at once: {:.1f} % of samples{}\n", 100 * report.joint_agreement,
+             report.refined_joint_agreement
+                 ? fmt::format(", {:.1f} % of refined ones", 100 * *report.refined_joint_agreement)
+                 : "");
 }
 
 }  // namespace facet

@@ -22,6 +22,12 @@ void print_fidelity(const Fidelity& fidelity) {
           row.neighbours.precision, row.neighbours.recall, row.neighbours.density,
           row.neighbours.coverage);
   }
+  if (fidelity.recognised.empty()) return;
+  fmt::print("  of {} samples, so many are nearest to themselves after a factor has changed:\n",
+             fidelity.changed);
+  for (const RecognisedRow& row : fidelity.recognised)
+    fmt::print("    {}: {:.1f} % of means{}\n", row.factor, 100 * row.means,
+               row.refined ? fmt::format(", {:.1f} % refined", 100 * *row.refined) : "");
 }
 
 }  // namespace facet

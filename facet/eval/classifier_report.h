@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,20 +21,26 @@ struct ClassifierOptions {
 };
 
 struct ClassifierReport {
+  /// What it sees in samples that were drawn with every value of a factor.
+  struct Samples {
+    double agreement = 0;                         ///< mean of agreement_by_value
+    std::vector<double> agreement_by_value;       ///< share of the value's samples classified as it
+    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][predicted value]
+  };
   struct Factor {
     std::string name, property;
     double own_accuracy = 0;  ///< of the classifier on real images with a known label
     /// The same on the model's reconstructions of those images: how much the decoder can show.
     double reconstructed_accuracy = 0;
-    double agreement = 0;  ///< mean of agreement_by_value
     std::vector<std::string> values;
-    std::vector<double> agreement_by_value;       ///< share of the value's samples classified as it
-    std::vector<std::vector<int64_t>> confusion;  ///< samples by [intended value][predicted value]
+    Samples means;                   ///< decoded means of samples
+    std::optional<Samples> refined;  ///< the same samples through the refiner
   };
   std::vector<Factor> factors;  ///< the named factors
-  double joint_agreement = 0;   ///< share of samples in which all named factors are as intended
+  double joint_agreement = 0;   ///< share of means in which all named factors are as intended
+  std::optional<double> refined_joint_agreement;
   int64_t samples = 0;          ///< per value; the joint share has as many as all values together
-  int64_t refine_steps = 0;     ///< with which samples were refined; 0: they are means
+  int64_t refine_steps = 0;     ///< of the refiner; 0 without one
   int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
 };
 

@@ -215,6 +215,15 @@ EvaluationClassifier train_classifier(const FactorialMixture& prior, const Image
 
 namespace {
 
+/// Adds the samples of the next value, of which the classifier has predicted int64 [N].
+void add_value(ClassifierReport::Samples& samples, const torch::Tensor& predicted, int64_t values) {
+  const auto value = samples.confusion.size();
+  samples.confusion.push_back(to_integers(torch::bincount(predicted, {}, values)));
+  samples.agreement_by_value.push_back(static_cast<double>(samples.confusion[value][value]) /
+                                       static_cast<double>(predicted.numel()));
+  samples.agreement += samples.agreement_by_value.back() / static_cast<double>(values);
+}
+
 /// Classifies samples with factor `index` fixed at each of its values in turn; `column` is the
 /// factor's position among the named ones.
 ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& model, size_t index,
@@ -224,23 +233,21 @@ ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& 
   ClassifierReport::Factor result;
   result.name = factor.name;
   result.property = factor.property;
+  if (refinement) result.refined.emplace();
   const int64_t values = value_count(factor);
   for (int64_t value = 0; value < values; ++value) {
     std::vector<int64_t> fixed(model.prior.size(), -1);
     fixed[index] = value;
     const Key own = key.fold(static_cast<uint64_t>(value));
     const LatentSample draw = sample_latents(own, model.prior, samples, fixed);
-    const torch::Tensor pictures =
-        decode_pictures(model, draw.z, refinement, PictureNoise::each(own, samples));
-    const torch::Tensor predicted = classifier.classify(pictures).select(1, column);
-    const torch::Tensor counts =
-        torch::bincount(predicted, {}, values).to(torch::kCPU).contiguous();
-    const auto* first = counts.data_ptr<int64_t>();
-    result.confusion.emplace_back(first, first + counts.numel());
+    const auto predicted = [&](const Refinement& chosen) {
+      return classifier
+          .classify(decode_pictures(model, draw.z, chosen, PictureNoise::each(own, samples)))
+          .select(1, column);
+    };
     result.values.push_back(factor.component_name(value));
-    result.agreement_by_value.push_back(static_cast<double>(first[value]) /
-                                        static_cast<double>(samples));
-    result.agreement += result.agreement_by_value.back() / static_cast<double>(values);
+    add_value(result.means, predicted({}), values);
+    if (refinement) add_value(*result.refined, predicted(refinement), values);
   }
   return result;
 }
@@ -277,10 +284,13 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
   std::vector<torch::Tensor> intended;
   for (const size_t i : named)
     intended.push_back(mixed.components.select(1, static_cast<int64_t>(i)));
-  const torch::Tensor predicted = classifier.classify(decode_pictures(
-      model, mixed.z, refinement, PictureNoise::each(key.fold("all"), mixed.z.size(0))));
-  report.joint_agreement =
-      predicted.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
+  const auto all_as_intended = [&](const Refinement& chosen) {
+    const torch::Tensor predicted = classifier.classify(decode_pictures(
+        model, mixed.z, chosen, PictureNoise::each(key.fold("all"), mixed.z.size(0))));
+    return predicted.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
+  };
+  report.joint_agreement = all_as_intended({});
+  if (refinement) report.refined_joint_agreement = all_as_intended(refinement);
   return report;
 }
 
@@ -301,21 +311,34 @@ ClassifierReport classify_model_samples(Vae& model, const Pack& pack, const Data
   return classify_samples(classifier, model, real, pack.properties, options, refinement);
 }
 
+namespace {
+
+Json to_json(const ClassifierReport::Samples& samples) {
+  return {{"agreement", samples.agreement},
+          {"agreement_by_value", samples.agreement_by_value},
+          {"confusion", samples.confusion}};
+}
+
+}  // namespace
+
 Json to_json(const ClassifierReport& report) {
   Json json = {{"training_labels", report.training_labels},
                {"samples", report.samples},
                {"refine_steps", report.refine_steps},
                {"joint_agreement", report.joint_agreement},
                {"factors", Json::array()}};
-  for (const ClassifierReport::Factor& factor : report.factors)
-    json["factors"].push_back({{"name", factor.name},
-                               {"property", factor.property},
-                               {"own_accuracy", factor.own_accuracy},
-                               {"reconstructed_accuracy", factor.reconstructed_accuracy},
-                               {"agreement", factor.agreement},
-                               {"values", factor.values},
-                               {"agreement_by_value", factor.agreement_by_value},
-                               {"confusion", factor.confusion}});
+  if (report.refined_joint_agreement)
+    json["refined_joint_agreement"] = *report.refined_joint_agreement;
+  for (const ClassifierReport::Factor& factor : report.factors) {
+    Json entry = to_json(factor.means);
+    entry.update({{"name", factor.name},
+                  {"property", factor.property},
+                  {"own_accuracy", factor.own_accuracy},
+                  {"reconstructed_accuracy", factor.reconstructed_accuracy},
+                  {"values", factor.values}});
+    if (factor.refined) entry["refined"] = to_json(*factor.refined);
+    json["factors"].push_back(std::move(entry));
+  }
   return json;
 }
 

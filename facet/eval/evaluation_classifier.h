@@ -63,9 +63,9 @@ EvaluationClassifier train_classifier(const FactorialMixture& prior, const Image
                                       const ClassifierOptions& options);
 
 /// Fixes every named factor at each of its values in turn, draws all other factors from the prior,
-/// decodes to means, refines them if there is a refiner, and classifies them. `real` are labelled
-/// images that the classifier has not seen; it gets their pixels, while the model gets binarized
-/// ones if `real` binarizes by draw.
+/// decodes to means and classifies these, and also what the refiner makes of them if there is one.
+/// `real` are labelled images that the classifier has not seen; it gets their pixels, while the
+/// model gets binarized ones if `real` binarizes by draw.
 ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
                                   const ImageSet& real, const std::vector<Property>& properties,
                                   const ClassifierOptions& options,

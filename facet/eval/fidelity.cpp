@@ -130,12 +130,33 @@ FidelityRow measure_fidelity(const std::string& name, const torch::Tensor& image
           neighbour_measures(images, samples, fidelity_neighbours)};
 }
 
+double share_recognised(const torch::Tensor& pictures, const torch::Tensor& changed) {
+  require_features(pictures, changed, 1);
+  const torch::Tensor moved_back = changed - (changed.mean(0) - pictures.mean(0));
+  int64_t right = 0, begin = 0;
+  for (const torch::Tensor& rows : pictures.split(rows_at_once)) {
+    const torch::Tensor nearest = torch::cdist(rows, moved_back).argmin(1);
+    right += nearest.eq(torch::arange(begin, begin + rows.size(0), nearest.options()))
+                 .sum()
+                 .item<int64_t>();
+    begin += rows.size(0);
+  }
+  return static_cast<double>(right) / static_cast<double>(pictures.size(0));
+}
+
 Json to_json(const Fidelity& fidelity) {
   Json json = {{"split", fidelity.split}, {"count", fidelity.count}, {"features", Json::array()}};
   for (const FidelityTable& table : fidelity.tables) {
     Json rows = Json::array();
     for (const FidelityRow& row : table.rows) rows.push_back(fidelity_row_json(row));
     json["features"].push_back({{"network", table.features}, {"rows", rows}});
+  }
+  if (fidelity.recognised.empty()) return json;
+  json["recognised"] = {{"count", fidelity.changed}, {"factors", Json::array()}};
+  for (const RecognisedRow& row : fidelity.recognised) {
+    Json entry = {{"factor", row.factor}, {"means", row.means}};
+    if (row.refined) entry["refined"] = *row.refined;
+    json["recognised"]["factors"].push_back(std::move(entry));
   }
   return json;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,18 @@ struct FidelityRow {
 FidelityRow measure_fidelity(const std::string& name, const torch::Tensor& images,
                              const torch::Tensor& samples);
 
+/// Share of pictures whose nearest among all changed ones is their own, features [N, F] twice, when
+/// what all changes have in common, their mean, is taken off. 1/N by chance.
+double share_recognised(const torch::Tensor& pictures, const torch::Tensor& changed);
+
+/// How often a picture is recognised after one named factor has changed from its first value to its
+/// second.
+struct RecognisedRow {
+  std::string factor;
+  double means = 0;
+  std::optional<double> refined;
+};
+
 /// The measures in the features of one network.
 struct FidelityTable {
   std::string features;  ///< what the network is
@@ -55,6 +68,8 @@ struct Fidelity {
   std::string split;
   int64_t count = 0;  ///< images, and samples of every row
   std::vector<FidelityTable> tables;
+  int64_t changed = 0;                    ///< pictures of every row of `recognised`
+  std::vector<RecognisedRow> recognised;  ///< one per named factor with two values or more
 };
 Json to_json(const Fidelity& fidelity);
 

@@ -251,11 +251,11 @@ void classifier_table(Html& html, const RunReport& report) {
     html.element("th", factor.name, {{"scope", "row"}});
     html.element("td", percent(factor.own_accuracy));
     html.element("td", percent(factor.reconstructed_accuracy));
-    html.element("td", percent(factor.agreement));
+    html.element("td", percent(factor.means.agreement));
     std::vector<std::string> values;
     for (size_t v = 0; v < factor.values.size(); ++v)
       values.push_back(
-          fmt::format("{} {}", factor.values[v], percent(factor.agreement_by_value[v])));
+          fmt::format("{} {}", factor.values[v], percent(factor.means.agreement_by_value[v])));
     html.element("td", fmt::format("{}", fmt::join(values, ", ")), {{"class", "left"}});
   }
 }

@@ -19,7 +19,7 @@ struct EvaluationRequest {
   bool classify = false;  ///< whether an evaluation classifier is trained and asked about samples
   bool seen_labels_only = false;  ///< it learns from the labels that the run itself saw
   ClassifierOptions classifier;
-  RefineChoice refine;            ///< of the samples that it classifies
+  RefineChoice refine;            ///< of the samples that it classifies besides means
   bool measure_fidelity = false;  ///< whether samples are compared with images
   FidelityRequest fidelity;
   std::function<void(const std::string&)> notice;  ///< hears what is being done; may be empty

@@ -22,13 +22,14 @@ namespace {
 
 constexpr int64_t fewest_compared = 50;
 constexpr int64_t scaling_images = 10000;
+constexpr int64_t most_changed = 500;  // pictures whose named factors are changed
 
 /// Images to compare, by name; the first are the reference.
 using ImageGroups = std::vector<std::pair<std::string, ImageRows>>;
 
 /// Two halves of the images, and samples of the model.
 ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t count,
-                            const FidelityRequest& request) {
+                            const Refinement& refinement, const FidelityRequest& request) {
   const Vae& model = *run.model;
   const Key key = Key(request.seed).fold("fidelity");
   const torch::Tensor order = permutation(key.fold("halves"), real.count());
@@ -40,32 +41,57 @@ ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t 
   ImageGroups groups = {{"reference", half(0)},
                         {"other images", half(count)},
                         {"means of samples", decode_pictures(model, z, {}, noise)}};
-  if (std::filesystem::exists(run.folder.refiner()))
-    groups.emplace_back(
-        fmt::format("refined, {} steps", request.refine_steps),
-        decode_pictures(model, z, load_refinement(run, {true, request.refine_steps}), noise));
+  if (refinement)
+    groups.emplace_back(fmt::format("refined, {} steps", refinement.steps),
+                        decode_pictures(model, z, refinement, noise));
   return groups;
 }
 
-/// `features` maps images to rows of numbers, which are scaled to mean 0 and variance 1 on training
-/// images.
-FidelityTable compare_features(const std::string& name, const ImageGroups& groups,
-                               const ImageRows& training,
-                               const std::function<torch::Tensor(const ImageRows&)>& features) {
+using Features = std::function<torch::Tensor(const ImageRows&)>;
+
+/// The same features, scaled to mean 0 and variance 1 on training images, on the CPU.
+Features scaled_features(const Features& features, const ImageRows& training) {
   const int64_t count = std::min(training.count(), scaling_images);
   const torch::Tensor some = features(training.select(
       torch::arange(count, torch::TensorOptions().dtype(kInt64).device(training.device()))));
   const torch::Tensor centre = some.mean(0), spread = some.std(0, /*unbiased=*/true);
   // A channel that hardly ever responds must not be blown up.
   const torch::Tensor scale = torch::maximum(spread, 0.05 * spread.mean()).clamp_min(1e-12);
-  const auto scaled = [&](const ImageRows& images) {
+  return [=](const ImageRows& images) {
     return ((features(images) - centre) / scale).to(torch::kCPU);
   };
-  const torch::Tensor reference = scaled(groups.front().second);
+}
+
+FidelityTable compare_features(const std::string& name, const ImageGroups& groups,
+                               const Features& features) {
+  const torch::Tensor reference = features(groups.front().second);
   FidelityTable table{name, {}};
   for (size_t n = 1; n < groups.size(); ++n)
-    table.rows.push_back(measure_fidelity(groups[n].first, reference, scaled(groups[n].second)));
+    table.rows.push_back(measure_fidelity(groups[n].first, reference, features(groups[n].second)));
   return table;
+}
+
+/// Pictures that differ in nothing but the value of one named factor, as in a row of a grid.
+std::vector<RecognisedRow> recognise_changed(const Vae& model, const Refinement& refinement,
+                                             int64_t count, const Features& features,
+                                             const Key& key) {
+  std::vector<RecognisedRow> rows;
+  const PictureNoise noise = PictureNoise::each(key, count);
+  for (size_t f = 0; f < model.prior.size(); ++f) {
+    if (model.prior.factors[f].values.size() < 2) continue;
+    const auto share = [&](const Refinement& chosen) {
+      const auto with_value = [&](int64_t value) {
+        std::vector<int64_t> fixed(model.prior.size(), -1);
+        fixed[f] = value;
+        const torch::Tensor z = sample_latents(key, model.prior, count, fixed).z;
+        return features(decode_pictures(model, z, chosen, noise));
+      };
+      return share_recognised(with_value(0), with_value(1));
+    };
+    rows.push_back({model.prior.factors[f].name, share({}), std::nullopt});
+    if (refinement) rows.back().refined = share(refinement);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -89,19 +115,26 @@ Fidelity measure_run_fidelity(const LoadedRun& run, const Pack& pack, const std:
   const FeatureNetwork network = cached_feature_network(
       run.folder.features(), training, fingerprint(pack), device, {.steps = request.feature_steps},
       [&] { say("training a feature network on the training images"); });
-  const ImageGroups groups = compared_images(run, real, count, request);
-  Fidelity fidelity{split, count, {}};
-  fidelity.tables.push_back(
-      compare_features("self-supervised network", groups, training.pixels,
-                       [&](const ImageRows& images) { return network.features(images); }));
+  const Refinement refinement =
+      load_refinement(run, {std::filesystem::exists(run.folder.refiner()), request.refine_steps});
+  const ImageGroups groups = compared_images(run, real, count, refinement, request);
+  Fidelity fidelity{.split = split, .count = count};
+  const Features learned = scaled_features(
+      [&](const ImageRows& images) { return network.features(images); }, training.pixels);
+  fidelity.tables.push_back(compare_features("self-supervised network", groups, learned));
+  fidelity.changed = std::min(count, most_changed);
+  fidelity.recognised = recognise_changed(*run.model, refinement, fidelity.changed, learned,
+                                          Key(request.seed).fold("changed"));
   const auto& factors = run.model->prior.factors;
   if (std::any_of(factors.begin(), factors.end(), [](const auto& f) { return f.named(); })) {
     say("training an evaluation classifier");
     const EvaluationClassifier classifier =
         train_classifier(run.model->prior, training, pack.properties, {});
-    fidelity.tables.push_back(compare_features(
-        "evaluation classifier", groups, training.pixels,
-        [&](const ImageRows& images) { return layer_features(classifier.network(), images); }));
+    const Features layers = [&](const ImageRows& images) {
+      return layer_features(classifier.network(), images);
+    };
+    fidelity.tables.push_back(compare_features("evaluation classifier", groups,
+                                               scaled_features(layers, training.pixels)));
   }
   write_text(run.folder.fidelity(), to_json(fidelity).dump(2) + "\n", "saving the fidelity");
   return fidelity;

@@ -101,10 +101,10 @@ TEST(EvaluationClassifier, AgreesWithAModelThatShowsTheIntendedValues) {
     EXPECT_EQ(factor.name, f == 0 ? "left" : "right");
     EXPECT_EQ(factor.values, (std::vector<std::string>{"dark", "bright"}));
     EXPECT_GT(factor.own_accuracy, 0.99);
-    EXPECT_GT(factor.agreement, 0.97);
+    EXPECT_GT(factor.means.agreement, 0.97);
     for (size_t v = 0; v < 2; ++v) {
-      EXPECT_EQ(factor.confusion[v][0] + factor.confusion[v][1], 200);
-      EXPECT_NEAR(factor.agreement_by_value[v], factor.confusion[v][v] / 200.0, 1e-12);
+      EXPECT_EQ(factor.means.confusion[v][0] + factor.means.confusion[v][1], 200);
+      EXPECT_NEAR(factor.means.agreement_by_value[v], factor.means.confusion[v][v] / 200.0, 1e-12);
     }
     // The encoder gives 0 for every image, which decodes to dark.
     EXPECT_NEAR(factor.reconstructed_accuracy,
@@ -123,7 +123,7 @@ TEST(EvaluationClassifier, LeavesOutComponentsWithoutAValue) {
   const ClassifierReport report =
       classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
   EXPECT_EQ(report.factors[0].values, (std::vector<std::string>{"dark", "bright"}));
-  EXPECT_GT(report.factors[0].agreement, 0.97);
+  EXPECT_GT(report.factors[0].means.agreement, 0.97);
   EXPECT_GT(report.joint_agreement, 0.97);
 }
 
@@ -133,8 +133,8 @@ TEST(EvaluationClassifier, DisagreesWithAModelWhoseComponentsAreSwapped) {
   model.prior.posteriors[1] = two_components(3, -3);
   const ClassifierReport report =
       classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
-  EXPECT_LT(report.factors[0].agreement, 0.03);
-  EXPECT_GT(report.factors[1].agreement, 0.97) << "the other factor is unchanged";
+  EXPECT_LT(report.factors[0].means.agreement, 0.03);
+  EXPECT_GT(report.factors[1].means.agreement, 0.97) << "the other factor is unchanged";
   EXPECT_LT(report.joint_agreement, 0.03) << "one factor is wrong in every sample";
   EXPECT_GT(report.factors[0].own_accuracy, 0.99) << "the classifier itself is accurate";
 }
@@ -145,9 +145,9 @@ TEST(EvaluationClassifier, AgreementIsAtChanceIfComponentsAreTheSame) {
   model.prior.posteriors[1] = two_components(3, 3);
   const ClassifierReport report =
       classify_samples(classifier, model, lit_images(Key(3), 100), kLeftAndRight, quick_options());
-  EXPECT_NEAR(report.factors[0].agreement, 0.5, 0.03);
-  EXPECT_LT(report.factors[0].agreement_by_value[0], 0.05) << "it is always bright";
-  EXPECT_GT(report.factors[0].agreement_by_value[1], 0.95);
+  EXPECT_NEAR(report.factors[0].means.agreement, 0.5, 0.03);
+  EXPECT_LT(report.factors[0].means.agreement_by_value[0], 0.05) << "it is always bright";
+  EXPECT_GT(report.factors[0].means.agreement_by_value[1], 0.95);
   // 800 samples, half of them intended to be bright: a standard error of 0.018.
   EXPECT_NEAR(report.joint_agreement, 0.5, 0.09);
 }
@@ -253,8 +253,13 @@ TEST(EvaluationClassifier, NeedsNamedFactorsWithLabels) {
 
 TEST(EvaluationClassifier, JsonHasTheDocumentedKeys) {
   ClassifierReport report;
-  report.factors = {
-      {"glasses", "glasses", 0.99, 0.98, 0.75, {"without", "with"}, {1, 0.5}, {{4, 0}, {2, 2}}}};
+  report.factors = {{"glasses",
+                     "glasses",
+                     0.99,
+                     0.98,
+                     {"without", "with"},
+                     {0.75, {1, 0.5}, {{4, 0}, {2, 2}}},
+                     std::nullopt}};
   report.joint_agreement = 0.75;
   report.samples = 4;
   report.training_labels = 96;
@@ -271,6 +276,16 @@ TEST(EvaluationClassifier, JsonHasTheDocumentedKeys) {
   EXPECT_EQ(factor["values"][1], "with");
   EXPECT_EQ(factor["agreement_by_value"][1], 0.5);
   EXPECT_EQ(factor["confusion"][1][0], 2);
+  EXPECT_FALSE(json.contains("refined_joint_agreement"));
+  EXPECT_FALSE(factor.contains("refined"));
+
+  report.factors[0].refined = {0.5, {1, 0}, {{4, 0}, {4, 0}}};
+  report.refined_joint_agreement = 0.5;
+  const Json refined = Json::parse(to_json(report).dump());
+  EXPECT_EQ(refined["refined_joint_agreement"], 0.5);
+  EXPECT_EQ(refined["factors"][0]["agreement"], 0.75);
+  EXPECT_EQ(refined["factors"][0]["refined"]["agreement"], 0.5);
+  EXPECT_EQ(refined["factors"][0]["refined"]["confusion"][1][0], 4);
 }
 
 }  // namespace

@@ -122,6 +122,17 @@ TEST(NeighbourMeasures, TellFewSamplesFromStrayOnes) {
   EXPECT_GT(same.coverage, 0.9);
 }
 
+TEST(ShareRecognised, CountsPicturesThatAreNearestToThemselves) {
+  const torch::Tensor pictures = normal64(Key(1), {300, 8});
+  EXPECT_EQ(share_recognised(pictures, pictures + 100), 1) << "all have moved together";
+  EXPECT_EQ(share_recognised(pictures, pictures.roll(1, 0)), 0);
+  torch::Tensor exchanged = pictures.clone();
+  exchanged[0] = pictures[299];
+  exchanged[299] = pictures[0];
+  EXPECT_DOUBLE_EQ(share_recognised(pictures, exchanged), 298.0 / 300);
+  EXPECT_LT(share_recognised(pictures, normal64(Key(2), {300, 8})), 0.05) << "chance is 1/300";
+}
+
 TEST(Fidelity, RefusesTooFewFeatures) {
   EXPECT_NE(message_of([] {
               measure_fidelity("few", normal64(Key(1), {10, 3}), normal64(Key(2), {10, 3}));

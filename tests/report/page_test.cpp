@@ -126,8 +126,8 @@ TEST_F(Report, NamesOfUsersNeverBecomeMarkup) {
   ClassifierReport::Factor classified;
   classified.name = classified.property = kHostile;
   classified.values = {kHostile};
-  classified.agreement_by_value = {0.8};
-  report.classifier = ClassifierReport{{classified}, 0.8, 10, 10};
+  classified.means.agreement_by_value = {0.8};
+  report.classifier = ClassifierReport{.factors = {classified}, .joint_agreement = 0.8};
   report.no_classifier = kHostile;
   const std::string page = report_page(report);
   expect_sound(page);

@@ -86,6 +86,30 @@ class Reproduce(unittest.TestCase):
                 self.expect_part(results / row.name / part.name, part)
         self.expect_tables(results)
 
+    def test_a_row_with_refiners_keeps_them_and_goes_on_with_them(self):
+        reproduce = load("reproduce")
+        network = ["network.preset=custom", "network.width=16", "network.multipliers=[1]", "network.blocks=1"]
+        row = reproduce.Row("sharp", "digits with a refiner", [reproduce.Part(
+            "part", "sharp", "configs/mnist-100-labels.json", ["seed=1"],
+            evaluate=["--split", "train", "--judge", "--judge-steps", "300000", "--judge-samples", "400000",
+                      "--judge-refined", "--fidelity", "--fidelity-steps", "300000", "--refine-steps", "1"],
+            pictures={"samples.jpg": ["sample", "{run}/seed-1", "--refined", "--count", "2"]},
+            refine=["steps=300000", "batch_size=8", *network])])
+        words = ["sharp", "--steps-scale", SCALE, "--device", "cpu", "--data", str(self.folder), "--out", str(self.folder / "out")]
+        arguments = reproduce.parse_arguments(words)
+        arguments.program = PROGRAM
+        reproduce.run_row(row, arguments)
+        run, kept = self.folder / "out/sharp/part/seed-1", arguments.results / "sharp/part/seed-1"
+        self.assertEqual(json.loads((kept / "refiner-config.json").read_text())["steps"], 3)
+        self.assertTrue((kept / "refiner-metrics.jsonl").read_text())
+        self.assertTrue((kept.parent / "samples.jpg").exists())
+        evaluation = json.loads((kept / "eval.json").read_text())
+        self.assertIn("refined", evaluation["judge"]["factors"][0])
+        self.assertEqual(len(evaluation["fidelity"]["features"][0]["rows"]), 3)
+        refiner = (run / "refiner.safetensors").read_bytes()
+        reproduce.run_row(row, arguments)
+        self.assertEqual((run / "refiner.safetensors").read_bytes(), refiner)
+
     def expect_part(self, place, part):
         runs = json.loads((place / "sweep.json").read_text())["runs"]
         self.assertTrue(runs)
