@@ -2,16 +2,18 @@
 """The joint training step of `facet bench` on a GPU, written in PyTorch: the same networks, the same prior and the
 same work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32 or autocast to bfloat16 with
 channels-last images, fused Adam, and either the whole step as one CUDA graph or torch.compile with its own graphs.
-    gpu_peer.py [--network paper28|paper64] [--mode graph|compile] [--precision tf32|bf16] [--batch B]
+With --mode inference it is the work of `facet bench --inference` instead: codes of images, samples, the bound, draws of
+importance bounds, from pixels on the host to numbers on the host, with the mixture's densities compiled.
+    gpu_peer.py [--network paper28|paper64] [--mode graph|compile|inference] [--precision tf32|bf16] [--batch B]
                  [--components K] [--steps N]
-Prints one JSON object with the milliseconds per step and the peak memory.
+Prints one JSON object with the milliseconds per step and the peak memory, or with the rates per second.
 """
 import argparse, json, math, statistics, time
 import torch, torch.nn as nn, torch.nn.functional as F
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--network", default="paper28", choices=["paper28", "paper64"])
-parser.add_argument("--mode", default="graph", choices=["graph", "compile"])
+parser.add_argument("--mode", default="graph", choices=["graph", "compile", "inference"])
 parser.add_argument("--precision", default="tf32", choices=["tf32", "bf16"])
 parser.add_argument("--batch", type=int, default=64)
 parser.add_argument("--components", type=int, default=64)
@@ -132,6 +134,81 @@ def move_prior(x):
     counts.mul_(1 - rho).add_(rho * (c0 + taken[:, 0]))
 
 
+def log_student_t(z, m, spread, power):
+    """The log densities of rows of z under every component but for a constant, [R, K]."""
+    return -(power * torch.log1p((z[:, None] - m) ** 2 / spread)).sum(2)
+
+
+@torch.no_grad()
+def measure_inference():
+    size = 2000 if large else 4000  # as many images as are computed at once
+    encoded, sampled, evaluated, weighted, draws = (10000, 5000, 5000, 20, 5000) if large else (50000, 50000, 10000, 200, 5000)
+    host = pixels.cpu()
+    to_units = lambda u8: 2 * (u8.float() / 255) - 1 if large else u8.float() / 255
+    c = coefficients()
+    mixture_s = -2 * lam[3]
+    m, shape_a = lam[2] / mixture_s, lam[0] + 0.5
+    rate_b = -lam[1] - 0.5 * mixture_s * m * m
+    spread, power = 2 * rate_b * (mixture_s + 1) / mixture_s, shape_a + 0.5
+    constant = (torch.lgamma(power) - torch.lgamma(shape_a) - 0.5 * torch.log(math.pi * spread)).sum(1)
+    constant = (constant + torch.log(counts / counts.sum())).float()
+    numbers = [t.float() for t in (m, spread, power)]
+    density = torch.compile(log_student_t, dynamic=False)
+    predictive = lambda z: torch.logsumexp(constant + density(z, *numbers), 1)
+
+    def encode():
+        for begin in range(0, encoded, size):
+            mean, log_variance = net.encode(to_units(host[begin:begin + size].to(device)))
+            (expected_log(mean, log_variance, c) + c[3]).argmax(1).cpu()
+
+    def sample():
+        for begin in range(0, sampled, size):
+            k = torch.multinomial(counts.float(), size, replacement=True)
+            z = m[k].float() + torch.randn(size, D, device=device) * (spread[k] / (2 * power[k])).sqrt().float()
+            output = net.decode(z)
+            image = (output.chunk(2, 1)[0] + 1) / 2 if large else torch.sigmoid(output)
+            (image.clamp(0, 1) * 255).round().byte().cpu()
+
+    def evaluate():
+        total = torch.zeros((), **double)
+        for begin in range(0, evaluated, 500):
+            x = to_units(pixels[begin:begin + 500])
+            total -= loss_of(x).double() * len(x)
+        total.item()
+
+    def importance():
+        for begin in range(0, weighted, 20):
+            x = to_units(pixels[begin:begin + 20])
+            mean, log_variance = net.encode(x)
+            together = size // 20
+            rows, row_mean, row_log_variance = (t.repeat(together, *[1] * (t.dim() - 1)) for t in (x, mean, log_variance))
+            total = torch.full((20,), -math.inf, device=device)
+            for _ in range(0, draws, together):
+                noise = torch.randn_like(row_mean)
+                z = row_mean + noise * torch.exp(0.5 * row_log_variance)
+                weight = log_density(rows, net.decode(z)) + predictive(z)
+                weight += 0.5 * (row_log_variance + math.log(2 * math.pi) + noise ** 2).sum(1)
+                total = torch.logaddexp(total, torch.logsumexp(weight.view(together, 20), 0))
+            total.sum().item()
+
+    def rate(count, call):
+        seconds = []
+        for i in range(4):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            call()
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - start)
+        return count / sorted(seconds[1:])[1]
+
+    return {"encoded": rate(encoded, encode), "sampled": rate(sampled, sample), "evaluated": rate(evaluated, evaluate),
+            "importance_draws": rate(weighted * draws, importance)}
+
+
+if options.mode == "inference":
+    print(json.dumps({"network": options.network, "mode": options.mode, "precision": options.precision,
+                      "per_second": measure_inference(), "torch": torch.__version__}))
+    raise SystemExit
 if options.mode == "compile":
     loss_of = torch.compile(loss_of, mode="reduce-overhead")
     move_prior = torch.compile(move_prior)

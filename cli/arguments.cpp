@@ -197,6 +197,13 @@ void Command::device_option(std::string& device) const {
   option("--device", device, "Where to compute").one_of({"auto", "cpu", "cuda"}).show_default();
 }
 
+void Command::place_options(std::string& device, std::string& precision) const {
+  device_option(device);
+  option("--precision", precision, "What networks multiply on a GPU; bf16 is the fastest")
+      .one_of({"tf32", "bf16", "fp32"})
+      .show_default();
+}
+
 CommandText Command::text() const { return text_of(*app_); }
 
 void Command::run(const std::function<void()>& action) const { app_->callback(action); }

@@ -90,6 +90,8 @@ class Command {
                   const std::string& help) const;
   /// `--device auto|cpu|cuda`.
   void device_option(std::string& device) const;
+  /// The same, and `--precision tf32|bf16|fp32`.
+  void place_options(std::string& device, std::string& precision) const;
 
   /// All that was declared so far, with the commands below.
   CommandText text() const;

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "facet/train/inference_bench.h"
 #include "facet/train/step_bench.h"
 
 namespace facet {
@@ -16,7 +17,7 @@ namespace {
 
 struct BenchArguments {
   BenchOptions options;
-  bool all = false;
+  bool all = false, inference = false;
   std::string json;
 };
 
@@ -79,14 +80,47 @@ void print_last_case(const Json& all) {
   std::fflush(stdout);
 }
 
+/// The rates of a trained model's work as a line of a table, with its heading before the first.
+void print_inference(const Json& record, bool first) {
+  const Json &what = record["case"], &rates = record["per_second"];
+  if (first)
+    fmt::print("per second\n{:<9}{:<11}{:>6}{:>18}{:>18}{:>18}{:>18}\n", "network", "precision",
+               "K", "images encoded", "images sampled", "images evaluated", "importance draws");
+  fmt::print("{:<9}{:<11}{:>6}{:>18.0f}{:>18.0f}{:>18.0f}{:>18.0f}\n",
+             what["network"].get<std::string>(), what["precision"].get<std::string>(),
+             what["components"].get<int64_t>(), rates["encoded"].get<double>(),
+             rates["sampled"].get<double>(), rates["evaluated"].get<double>(),
+             rates["importance_draws"].get<double>());
+  std::fflush(stdout);
+}
+
+void print_last(const Json& all) {
+  if (all["inference"].empty())
+    print_last_case(all);
+  else
+    print_inference(all["inference"].back(), all["inference"].size() == 1);
+}
+
+Json measure(const BenchArguments& arguments, bool table) {
+  if (arguments.inference) {
+    const Json record = measure_inference(arguments.options);
+    if (table) {
+      fmt::print("{}\n", machine_line(record));
+      print_inference(record, true);
+    }
+    return record;
+  }
+  if (arguments.all)
+    return measure_all(arguments.options, [&](const Json& all) {
+      if (table) print_last(all);
+    });
+  const Json record = measure_steps(arguments.options);
+  if (table) print_record(record);
+  return record;
+}
+
 void run_bench(const BenchArguments& arguments) {
-  const bool table = arguments.json != "-";
-  const Json record = arguments.all ? measure_all(arguments.options,
-                                                  [&](const Json& all) {
-                                                    if (table) print_last_case(all);
-                                                  })
-                                    : measure_steps(arguments.options);
-  if (table && !arguments.all) print_record(record);
+  const Json record = measure(arguments, arguments.json != "-");
   if (arguments.json == "-") fmt::print("{}\n", record.dump());
   if (!arguments.json.empty() && arguments.json != "-")
     write_text(arguments.json, record.dump(2) + "\n", "saving measurements");
@@ -98,9 +132,14 @@ void add_bench_command(const Command& program) {
   auto arguments = std::make_shared<BenchArguments>();
   const Command command =
       program.command("bench", "Measure training steps against what the machine can do");
-  const Option all = command.flag(
-      "--all", arguments->all,
-      "Both networks, every precision, many components and labels: one table for this machine");
+  const Option all =
+      command.flag("--all", arguments->all,
+                   "Both networks, every precision, many components, labels, inference: one table");
+  const Option inference =
+      command
+          .flag("--inference", arguments->inference,
+                "A trained model's work instead: codes, samples and bounds per second")
+          .excludes(all);
   command.option("--network", arguments->options.network, "The paper's network to measure")
       .one_of({"paper28", "paper64"})
       .show_default()
@@ -111,7 +150,8 @@ void add_bench_command(const Command& program) {
       .excludes(all);
   command.option("--batch", arguments->options.batch, "Images in a step")
       .range(1, 1 << 16)
-      .show_default();
+      .show_default()
+      .excludes(inference);
   command.option("--precision", arguments->options.precision, "What networks multiply on a GPU")
       .one_of({"fp32", "tf32", "bf16"})
       .show_default()
@@ -119,14 +159,18 @@ void add_bench_command(const Command& program) {
   command
       .option("--steps", arguments->options.steps,
               "Steps of each phase to time; else 30 on the CPU and 1000 on a GPU")
-      .range(1, 1000000);
+      .range(1, 1000000)
+      .excludes(inference);
   command
       .flag("--labels", arguments->options.labels,
             "With a named factor and all terms of labels: a labelled batch, pseudo-labels, "
             "consistency")
-      .excludes(all);
-  command.flag("--exchange", arguments->options.exchange,
-               "Exchange what several ranks would in every step, though there is one: its cost");
+      .excludes(all)
+      .excludes(inference);
+  command
+      .flag("--exchange", arguments->options.exchange,
+            "Exchange what several ranks would in every step, though there is one: its cost")
+      .excludes(inference);
   command.option("--json", arguments->json, "Write the numbers to a file; - prints them alone");
   command.device_option(arguments->options.device);
   command.run([arguments] { run_bench(*arguments); });

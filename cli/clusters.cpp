@@ -15,7 +15,7 @@ struct ClustersArguments : PictureArguments {
 };
 
 void run_clusters(ClustersArguments& arguments) {
-  const LoadedRun run = load_run(arguments.run, arguments.device);
+  const LoadedRun run = load_run(arguments.run, {arguments.device});
   arguments.tree.factor = arguments.request.factor;
   arguments.tree.seed = arguments.request.seed;
   write_drawn(arguments.as_tree ? tree_picture(run, arguments.tree)

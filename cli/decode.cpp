@@ -21,7 +21,7 @@ struct DecodeArguments {
 void run_folder(const DecodeArguments& arguments) {
   ImportProgress progress;
   const CodeEvents events = shown_on(progress);
-  const int64_t written = decode_folder(load_run(arguments.run, arguments.device),
+  const int64_t written = decode_folder(load_run(arguments.run, {arguments.device}),
                                         arguments.request, arguments.output, events);
   progress.finish();
   fmt::print("{}{} image{} in {}\n", interrupted() ? "stopped; " : "", written,
@@ -42,7 +42,7 @@ void run_decode(const DecodeArguments& arguments) {
                  .found = fmt::format("the ending '{}'", ending),
                  .expected = ".png, .jpg, or a folder"});
   if (folder) return run_folder(arguments);
-  write_drawn(decode_sheet(load_run(arguments.run, arguments.device), arguments.request),
+  write_drawn(decode_sheet(load_run(arguments.run, {arguments.device}), arguments.request),
               arguments.output);
 }
 

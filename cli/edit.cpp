@@ -21,7 +21,7 @@ void run_edit(EditArguments& arguments) {
                  .expected = "--change name=value or --toward IMAGE"});
   require_inputs(request.inputs);
   request.keep_offset = !arguments.no_offset;
-  write_drawn(edit_picture(load_run(arguments.run, arguments.device), request), arguments.output);
+  write_drawn(edit_picture(load_run(arguments.run, {arguments.device}), request), arguments.output);
 }
 
 }  // namespace

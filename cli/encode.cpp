@@ -11,7 +11,8 @@ namespace facet {
 namespace {
 
 struct EncodeArguments {
-  std::string run, device = "auto";
+  std::string run;
+  ComputePlace place;
   EncodeRequest request;
 };
 
@@ -19,7 +20,7 @@ void run_encode(const EncodeArguments& arguments) {
   ImportProgress progress;
   const CodeEvents events = shown_on(progress);
   const EncodeSummary summary =
-      encode_images(load_run(arguments.run, arguments.device), arguments.request, events);
+      encode_images(load_run(arguments.run, arguments.place), arguments.request, events);
   progress.finish();
   if (summary.stopped) {
     fmt::print("stopped; {} was not written\n", arguments.request.output);
@@ -47,7 +48,7 @@ void add_encode_command(const Command& program) {
   command.flag("--probabilities", request.probabilities,
                "Also the assignment probability of every component");
   command.flag("--latents", request.latents, "Also mean and variance of every factor's block");
-  command.device_option(arguments->device);
+  command.place_options(arguments->place.device, arguments->place.precision);
   command.run([arguments] { run_encode(*arguments); });
 }
 

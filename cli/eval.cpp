@@ -15,7 +15,8 @@ namespace facet {
 namespace {
 
 struct EvalArguments {
-  std::string run, device = "auto";
+  std::string run;
+  ComputePlace place;
   EvaluationRequest request;
   uint64_t seed = 1;
   bool json = false;
@@ -58,7 +59,7 @@ void run_eval(const EvalArguments& arguments) {
   if (is_fit_run(arguments.run)) return run_vector_eval(arguments);
   refuse(arguments, arguments.vector_option, "a model of images");
   const auto [evaluation, classifier, fidelity] =
-      evaluate_run(load_run(arguments.run, arguments.device), arguments.request);
+      evaluate_run(load_run(arguments.run, arguments.place), arguments.request);
   if (arguments.json) {
     Json json = to_json(evaluation);
     if (classifier) {
@@ -177,7 +178,7 @@ void add_eval_command(const Command& program) {
                                    "Steps of the refiner, for --fidelity and --judge-refined")
                            .range(int64_t{1}, kMostRefineSteps)
                            .show_default();
-  command.device_option(arguments->device);
+  command.place_options(arguments->place.device, arguments->place.precision);
   command.run([=] {
     for (const auto& [option, name] :
          {std::pair{split, "--split"}, std::pair{samples, "--samples"}, std::pair{pack, "--pack"},

@@ -28,7 +28,8 @@ void require_factors(const GridArguments& arguments) {
 
 void run_grid(const GridArguments& arguments) {
   require_factors(arguments);
-  DrawnPicture picture = grid_picture(load_run(arguments.run, arguments.device), arguments.request);
+  DrawnPicture picture =
+      grid_picture(load_run(arguments.run, {arguments.device}), arguments.request);
   picture.notes.emplace_back("grid");
   write_drawn(picture, arguments.output);
 }

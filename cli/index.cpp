@@ -13,7 +13,8 @@ namespace facet {
 namespace {
 
 struct IndexArguments {
-  std::string output, append, device = "auto";
+  std::string output, append;
+  ComputePlace place;
   IndexRequest request;
 };
 
@@ -28,7 +29,7 @@ void run_index(IndexArguments& arguments) {
   ImportProgress progress;
   const CodeEvents events = shown_on(progress);
   const IndexSummary summary =
-      index_images(load_run(request.run, arguments.device), request, events);
+      index_images(load_run(request.run, arguments.place), request, events);
   progress.finish();
   if (summary.stopped) {
     fmt::print("stopped; {} is as it was\n", request.index);
@@ -56,7 +57,7 @@ void add_index_command(const Command& program) {
       .range(1, 128)
       .show_default()
       .needs(output);
-  command.device_option(arguments->device);
+  command.place_options(arguments->place.device, arguments->place.precision);
   command.run([arguments] { run_index(*arguments); });
 }
 

@@ -30,7 +30,7 @@ void print_property(const PropertySummary& property) {
 void run_label(const LabelArguments& arguments) {
   const LabelRequest& request = arguments.request;
   const LabelTable table =
-      label_images(load_run(arguments.run, arguments.device), request,
+      label_images(load_run(arguments.run, {arguments.device}), request,
                    [](const std::string& sentence) { fmt::print("note: {}\n", sentence); });
   write_csv(arguments.output, table.columns, table.rows, table.separator);
   for (const PropertySummary& property : table.properties) print_property(property);

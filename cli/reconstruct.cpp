@@ -24,7 +24,7 @@ void add_reconstruct_command(const Command& program) {
   add_refine_options(command, arguments->refine);
   command.run([arguments] {
     require_inputs(arguments->inputs);
-    write_drawn(reconstruction_picture(load_run(arguments->run, arguments->device),
+    write_drawn(reconstruction_picture(load_run(arguments->run, {arguments->device}),
                                        arguments->inputs, arguments->seed, arguments->refine),
                 arguments->output);
   });

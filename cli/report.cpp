@@ -32,7 +32,7 @@ void write_report(const ReportArguments& arguments) {
                                                      : "the option --survey",
                  .expected = "a model that makes images; a mixture of vectors has no decoder"});
   std::optional<LoadedRun> run;
-  if (!fitted) run = load_run(arguments.run, arguments.device);
+  if (!fitted) run = load_run(arguments.run, {arguments.device});
   const std::filesystem::path output = arguments.output.empty()
                                            ? RunFolder::of(arguments.run).report()
                                            : std::filesystem::path(arguments.output);

@@ -28,7 +28,7 @@ void require_columns(const SampleRequest& request) {
 
 void run_sample(const SampleArguments& arguments) {
   require_columns(arguments.request);
-  const LoadedRun run = load_run(arguments.run, arguments.device);
+  const LoadedRun run = load_run(arguments.run, {arguments.device});
   write_picture(arguments.output, sample_picture(run, arguments.request));
   fmt::print("{} samples in {}\n", arguments.request.count, arguments.output);
 }

@@ -29,7 +29,7 @@ void run_survey_making(SurveyArguments& arguments) {
   SurveyRequest& request = arguments.request;
   request.run = arguments.path;
   request.notice = [](const std::string& sentence) { fmt::print("{}\n", sentence); };
-  const MadeSurvey made = make_survey(load_run(arguments.path, arguments.device), request);
+  const MadeSurvey made = make_survey(load_run(arguments.path, {arguments.device}), request);
   fmt::print("{} samples{} and {} photographs, {} of them shown twice\n", made.samples,
              request.refine.refined ? ", refined," : "", made.photographs, made.repeats);
   for (const std::string& question : made.questions) fmt::print("  {}\n", question);

@@ -32,7 +32,7 @@ constexpr int64_t most_images = 500;  // per batch
 /// A run that one thread at a time uses; others wait their turn.
 class Model {
  public:
-  Model(const std::string& path, const std::string& device) : run_(load_run(path, device)) {}
+  Model(const std::string& path, const std::string& device) : run_(load_run(path, {device})) {}
 
   py::tuple shape() const {
     const ImageShape& shape = run_.model->shape();

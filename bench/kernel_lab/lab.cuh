@@ -66,6 +66,7 @@ void check_likelihood(Lab& lab);
 void check_adam(Lab& lab);
 void check_sums(Lab& lab);
 void check_prior(Lab& lab);
+void check_predictive(Lab& lab);
 void check_group_norm(Lab& lab);
 
 }  // namespace facet::lab

@@ -10,6 +10,7 @@ int main() {
   facet::lab::check_adam(lab);
   facet::lab::check_sums(lab);
   facet::lab::check_prior(lab);
+  facet::lab::check_predictive(lab);
   facet::lab::check_group_norm(lab);
   std::printf("%s\n", lab.all_agree() ? "all agree" : "SOME DISAGREE");
   return lab.all_agree() ? 0 : 1;

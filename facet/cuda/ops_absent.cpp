@@ -7,6 +7,7 @@
 #include "facet/cuda/group_norm_ops.h"
 #include "facet/cuda/latent_ops.h"
 #include "facet/cuda/likelihood_ops.h"
+#include "facet/cuda/predictive_ops.h"
 #include "facet/cuda/prior_ops.h"
 #include "facet/cuda/random_ops.h"
 #include "facet/cuda/sums_ops.h"
@@ -59,6 +60,10 @@ void natural_gradient_update(const torch::Tensor&, const torch::Tensor&,
 }
 void natural_gradient_update(const torch::Tensor&, const torch::Tensor&, const PriorFactorTensors&,
                              const NaturalStepNumbers&) {
+  absent();
+}
+torch::Tensor predictive_log_density(const torch::Tensor&, const std::vector<PredictiveTensors>&,
+                                     const std::vector<int64_t>&) {
   absent();
 }
 torch::Tensor weighted_sum(const std::vector<WeightedMean>&) { absent(); }

@@ -10,6 +10,8 @@
 #include <vector>
 #include <vips/vips.h>
 
+#include <vips/vector.h>
+
 #include <fmt/format.h>
 
 #include "facet/core/error.h"
@@ -97,6 +99,9 @@ std::string start_vips() {
   vips_block_untrusted_set(TRUE);
   vips_cache_set_max(0);    // a file is read once, and to be closed when it has been
   vips_concurrency_set(1);  // a file is one thread's work: many are read side by side
+  // Its compiler of vector code, liborc, frees code of one thread while another makes some: among
+  // tens of thousands of pictures that are resized, one is a segmentation fault.
+  vips_vector_set_enabled(FALSE);
   return "";
 }
 

@@ -17,11 +17,16 @@ torch::Tensor binarize_slice(const torch::Tensor& pixels, int64_t seed, int64_t 
   return binarize(pixels, key.fold(static_cast<uint64_t>(slice)));
 }
 
-torch::Tensor evaluation_slice(const Pack& pack, const DataOptions& options, int64_t slice) {
-  const int64_t begin = slice * kImagesPerSlice;
+torch::Tensor evaluation_slices(const Pack& pack, const DataOptions& options, int64_t first,
+                                int64_t count) {
+  const int64_t begin = first * kImagesPerSlice;
   const torch::Tensor pixels =
-      pack.images.slice(begin, std::min(kImagesPerSlice, pack.count() - begin));
-  return options.binarize == "none" ? pixels : binarize_slice(pixels, options.binarize_seed, slice);
+      pack.images.slice(begin, std::min(count * kImagesPerSlice, pack.count() - begin));
+  if (options.binarize == "none") return pixels;
+  std::vector<torch::Tensor> slices = pixels.split(kImagesPerSlice);
+  for (size_t i = 0; i < slices.size(); ++i)
+    slices[i] = binarize_slice(slices[i], options.binarize_seed, first + static_cast<int64_t>(i));
+  return torch::cat(slices);
 }
 
 }  // namespace facet

@@ -18,9 +18,10 @@ torch::Tensor binarize(const torch::Tensor& pixels, const Key& key);
 /// The pixels of slice number `slice`, binarized with `seed`.
 torch::Tensor binarize_slice(const torch::Tensor& pixels, int64_t seed, int64_t slice);
 
-/// One slice of a pack's images as select_images() gives them for evaluation from all splits, U8
-/// [n, C, H, W] on the CPU. A view of the pack where nothing is binarized and the slice is in
-/// one file.
-torch::Tensor evaluation_slice(const Pack& pack, const DataOptions& options, int64_t slice);
+/// `count` slices of a pack's images, or those that are left, as select_images() gives them for
+/// evaluation from all splits, U8 [n, C, H, W] on the CPU. A view of the pack where nothing is
+/// binarized and they are in one file.
+torch::Tensor evaluation_slices(const Pack& pack, const DataOptions& options, int64_t first,
+                                int64_t count);
 
 }  // namespace facet

@@ -53,18 +53,22 @@ void add_importance_bound(Evaluation& result, Vae& model, const ImageSet& images
 /// The number of properties in a factor's "says_most_about".
 constexpr size_t most_listed = 5;
 
+/// A sum of tensors; undefined before the first. The host does not wait for it.
+void add_to(torch::Tensor& sum, const torch::Tensor& value) {
+  sum = sum.defined() ? sum + value : value;
+}
+
 /// Sums and codes of one factor over the batches.
 struct FactorTally {
-  double kl_z = 0, kl_r = 0;
+  torch::Tensor kl_z, kl_r;           ///< one number each
   torch::Tensor usage;                ///< summed responsibilities, [K]
   std::vector<torch::Tensor> codes;   ///< [B] per batch
   std::vector<torch::Tensor> blocks;  ///< the encoder's means, [B, D] per batch
 
   void add(const FactorTerms& terms, const torch::Tensor& block) {
-    kl_z += terms.kl_z.sum().item<double>();
-    kl_r += terms.kl_r.sum().item<double>();
-    const torch::Tensor sum = terms.responsibilities.sum(0);
-    usage = usage.defined() ? usage + sum : sum;
+    add_to(kl_z, terms.kl_z.sum());
+    add_to(kl_r, terms.kl_r.sum());
+    add_to(usage, terms.responsibilities.sum(0));
     codes.push_back(terms.responsibilities.argmax(1));
     blocks.push_back(block);
   }
@@ -87,8 +91,8 @@ FactorEvaluation evaluate_factor(const FactorTally& tally, const FactorOptions& 
   result.used =
       std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 1.0; });
   result.perplexity = perplexity(weights);
-  result.kl_z = tally.kl_z / count;
-  result.kl_r = tally.kl_r / count;
+  result.kl_z = tally.kl_z.item<double>() / count;
+  result.kl_r = tally.kl_r.item<double>() / count;
   result.dimensions = factor.dimensions;
   result.active_dimensions = count_active(tally.blocks);
   return result;
@@ -111,7 +115,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   torch::NoGradGuard no_gradient;
   const Key key = Key(options.seed).fold("evaluate");
   const size_t factor_count = model.prior.size();
-  double reconstruction = 0;
+  torch::Tensor reconstruction;
   std::vector<FactorTally> tallies(factor_count);
   std::vector<torch::Tensor> bounds, predictive_bounds;
   std::vector<std::vector<torch::Tensor>> mirrored;  // by named factor, values of both views, [B]
@@ -131,7 +135,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
     log_density = log_density / static_cast<double>(options.samples);
     log_predictive = log_predictive / static_cast<double>(options.samples);
     predictive_bounds.push_back(log_density + log_predictive + terms.encoding.entropy());
-    reconstruction += log_density.sum().item<double>();
+    add_to(reconstruction, log_density.sum());
     bounds.push_back(log_density - terms.kl_z() - terms.kl_r());
     const auto blocks = model.prior.split(terms.encoding.mean);
     for (size_t i = 0; i < factor_count; ++i) tallies[i].add(terms.factors[i], blocks[i]);
@@ -148,7 +152,7 @@ Evaluation evaluate(Vae& model, const ImageSet& images, const std::vector<Proper
   result.samples = options.samples;
   result.components_placed = placed(model);
   const auto count = static_cast<double>(result.count);
-  result.reconstruction = reconstruction / count;
+  result.reconstruction = reconstruction.item<double>() / count;
   const torch::Tensor all_bounds = torch::cat(bounds);
   const MeanAndError bound = mean_and_error(all_bounds);
   result.elbo = bound.mean;

@@ -49,7 +49,7 @@ Refiner refiner_of(const Vae& model, const Refiner& refiner) {
 }  // namespace
 
 ExportSummary export_model(const ExportRequest& request) {
-  const LoadedRun run = load_run(request.run, "cpu");
+  const LoadedRun run = load_run(request.run, {"cpu"});
   const torch::ScalarType weights = request.weights == "bf16" ? torch::kBFloat16 : kFloat32;
   const bool refined = std::filesystem::exists(run.folder.refiner());
   const Refinement refinement = refined ? load_refinement(run, {.refined = true}) : Refinement{};
@@ -76,13 +76,13 @@ ExportSummary export_model(const ExportRequest& request) {
 }
 
 ExportSummary export_onnx(const ExportRequest& request) {
-  const LoadedRun run = load_run(request.run, "cpu");
+  const LoadedRun run = load_run(request.run, {"cpu"});
   ExportFolder folder(request.folder, "exporting to ONNX in", request.force);
   return write_all(folder, onnx_files(*run.model));
 }
 
 ExportSummary export_page(const ExportRequest& request) {
-  const LoadedRun run = load_run(request.run, "cpu");
+  const LoadedRun run = load_run(request.run, {"cpu"});
   const WebRuntime runtime = read_web_runtime(request.runtime, web_runtime_places());
   ExportFolder folder(request.folder, "exporting a page to", request.force);
   return write_all(folder, page_export_files(run, run_name(run), runtime));

@@ -8,14 +8,17 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t most_images = 500;  // per slice
+/// The images of a slice. On a GPU a launch takes as long as many images do.
+int64_t slice_size(const Vae& model) {
+  return model.images_at_once(model.device().is_cpu() ? 500 : 4000);
+}
 
 /// `convert` gets the decoder's output for a slice of z and the index of the slice.
 template <typename Convert>
 torch::Tensor decode_in_slices(const Vae& model, const torch::Tensor& z, const Convert& convert) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& slice : z.split(model.images_at_once(most_images)))
+  for (const torch::Tensor& slice : z.split(slice_size(model)))
     parts.push_back(convert(model.decode(slice), parts.size()).to(torch::kCPU));
   return torch::cat(parts);
 }
@@ -48,7 +51,7 @@ torch::Tensor decode_stddevs(const Vae& model, const torch::Tensor& z) {
 Encoding encode_pixels(const Vae& model, const torch::Tensor& pixels) {
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> means, log_variances;
-  for (const torch::Tensor& slice : pixels.split(model.images_at_once(most_images))) {
+  for (const torch::Tensor& slice : pixels.split(slice_size(model))) {
     const Encoding part = model.encode(model.likelihood().from_pixels(slice.to(model.device())));
     means.push_back(part.mean);
     log_variances.push_back(part.log_variance);

@@ -252,6 +252,7 @@ void FactorialMixture::to(torch::Device device) {
 }
 
 torch::Tensor predictive_log_density(const FactorialMixture& prior, const torch::Tensor& z) {
+  if (const auto density = kernel_predictive_log_density(prior, z)) return *density;
   const auto blocks = prior.split(z);
   torch::Tensor sum = torch::zeros({z.size(0)}, blocks.front().options());
   for (size_t i = 0; i < prior.size(); ++i)

@@ -1,8 +1,10 @@
 #include "facet/prior/mixture_kernels.h"
 
 #include "facet/core/torch.h"
+#include "facet/cuda/predictive_ops.h"
 #include "facet/cuda/prior_ops.h"
 #include "facet/ops/dispatch.h"
+#include "facet/prior/student_t.h"
 
 namespace facet {
 
@@ -101,6 +103,21 @@ bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor
   cuda::natural_gradient_update(mean, log_variance, factors.tensors, factors.begins,
                                 {step.scale, step.rho});
   return true;
+}
+
+std::optional<torch::Tensor> kernel_predictive_log_density(const FactorialMixture& prior,
+                                                           const torch::Tensor& z) {
+  if (!ops::kernel_computes(z, kFloat32) || (at::GradMode::is_enabled() && z.requires_grad()))
+    return std::nullopt;
+  std::vector<cuda::PredictiveTensors> factors;
+  std::vector<int64_t> begins;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    const StudentT components(prior.posteriors[i].mean());
+    factors.push_back({components.constant + torch::log(prior.posteriors[i].expected_weights()),
+                       components.centre, components.spread, components.power});
+    begins.push_back(prior.block_begin(i));
+  }
+  return cuda::predictive_log_density(z.contiguous(), factors, begins);
 }
 
 }  // namespace facet

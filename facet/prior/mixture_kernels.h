@@ -33,4 +33,8 @@ bool kernel_natural_gradient_update(FactorialMixture& prior, const torch::Tensor
                                     const torch::Tensor& log_variance, const torch::Tensor& labels,
                                     const NaturalGradient& step, const std::vector<bool>& updated);
 
+/// The log predictive density of z [B, Z], for float32 z on a GPU that no gradient flows to.
+std::optional<torch::Tensor> kernel_predictive_log_density(const FactorialMixture& prior,
+                                                           const torch::Tensor& z);
+
 }  // namespace facet

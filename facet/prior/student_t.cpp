@@ -9,16 +9,19 @@ namespace facet {
 
 torch::Tensor squared_scale(const NormalGamma& q) { return (q.s + 1.0) / q.s * q.b / q.a; }
 
-torch::Tensor student_t_log_density(const torch::Tensor& z, const NormalGamma& q) {
-  const torch::Tensor spread = 2.0 * q.a * squared_scale(q);  // [K, D]
-  const torch::Tensor constant = (torch::lgamma(q.a + 0.5) - torch::lgamma(q.a) -
-                                  0.5 * torch::log(spread) - 0.5 * std::log(std::numbers::pi))
-                                     .sum(1);                                      // [K]
-  torch::Tensor density = constant.expand({z.size(0), constant.size(0)}).clone();  // [B, K]
+StudentT::StudentT(const NormalGamma& q)
+    : centre(q.m), spread(2.0 * q.a * squared_scale(q)), power(q.a + 0.5) {
+  constant = (torch::lgamma(power) - torch::lgamma(q.a) - 0.5 * torch::log(spread) -
+              0.5 * std::log(std::numbers::pi))
+                 .sum(1);
+}
+
+torch::Tensor student_t_log_density(const torch::Tensor& z, const StudentT& q) {
+  torch::Tensor density = q.constant.expand({z.size(0), q.constant.size(0)}).clone();  // [B, K]
   // One dimension at a time: the sum over d does not factor into a matrix product.
   for (int64_t d = 0; d < z.size(1); ++d) {
-    const torch::Tensor offset = z.select(1, d).unsqueeze(1) - q.m.select(1, d);  // [B, K]
-    density -= (q.a.select(1, d) + 0.5) * torch::log1p(offset.square() / spread.select(1, d));
+    const torch::Tensor offset = z.select(1, d).unsqueeze(1) - q.centre.select(1, d);  // [B, K]
+    density -= q.power.select(1, d) * torch::log1p(offset.square() / q.spread.select(1, d));
   }
   return density;
 }

@@ -79,7 +79,7 @@ std::string refiner_text(const LoadedRun& run) {
 
 std::string run_text(const std::string& path) {
   std::string text;
-  const LoadedRun run = load_run(path, "cpu");
+  const LoadedRun run = load_run(path, {"cpu"});
   text += fmt::format("a run, seed {}, data {}\n", run.config.seed,
                       run.config.data.pack.empty() ? "built-in portraits" : run.config.data.pack);
   text += model_text(*run.model);

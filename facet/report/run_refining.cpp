@@ -55,7 +55,8 @@ bool refine_on(const RefineRequest& request, const RefineEvents& events,
   if (ranks.first()) lock.emplace(folder.path, "refining the run in");
   const RefineConfig config = refine_config_of(request, folder);
   LoadedRun run =
-      load_run(request.run, request.device, request.place ? request.place->local_rank : 0);
+      load_run(request.run, {.device = request.device,
+                             .local_rank = request.place ? request.place->local_rank : 0});
   if (!request.pack.empty()) run.config.data.pack = request.pack;
   const Pack pack = load_data(run.config.data);
   if (run.model->device().is_cuda()) {

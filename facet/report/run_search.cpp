@@ -173,7 +173,7 @@ IndexSummary index_images(const LoadedRun& run, const IndexRequest& request,
 
 LoadedRun load_index_run(const fs::path& index, const std::string& device) {
   require_index(index);
-  return load_run(index, device);
+  return load_run(index, {device});
 }
 
 SearchAnswer search_images(const LoadedRun& run, const SearchRequest& request) {

@@ -9,7 +9,7 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t kBatchSize = 250, kGpuBatchSize = 1000;
+constexpr int64_t kBatchSize = 250, kSlicesOnGpu = 4;
 
 }  // namespace
 
@@ -42,11 +42,15 @@ bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& option
                    const PassEvents& events) {
   // All of them were read when the pack was checked.
   release_pages(pack.labels.data_ptr(), pack.labels.nbytes());
-  const int64_t batch = model.device().is_cuda() ? kGpuBatchSize : kBatchSize;
+  // A GPU gets as many as it computes at once: its time for a launch is that of many images.
+  const int64_t slices = model.device().is_cuda() ? kSlicesOnGpu : 1;
+  const int64_t batch =
+      model.device().is_cuda() ? model.images_at_once(slices * kImagesPerSlice) : kBatchSize;
   int64_t done = 0;
-  for (int64_t slice = 0; done < pack.count(); ++slice) {
+  for (int64_t first = 0; done < pack.count(); first += slices) {
     const int64_t begin = done;
-    for (const torch::Tensor& pixels : evaluation_slice(pack, options, slice).split(batch)) {
+    const torch::Tensor images = evaluation_slices(pack, options, first, slices);
+    for (const torch::Tensor& pixels : images.split(batch)) {
       if (events.stop && events.stop()) return false;
       take(done, read_codes(model, pixels));
       done += pixels.size(0);

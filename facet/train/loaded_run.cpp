@@ -5,6 +5,7 @@
 #include "facet/core/device.h"
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/cuda/gpu.h"
 #include "facet/data/pack.h"
 #include "facet/model/model_file.h"
 #include "facet/model/refiner.h"
@@ -12,15 +13,28 @@
 
 namespace facet {
 
-LoadedRun load_run(const std::filesystem::path& path, const std::string& device,
-                   int64_t local_rank) {
-  const torch::Device where = choose_device(device, local_rank);
+void use_kernels(Vae& model, const std::string& precision) {
+  if (precision == "fp32" || !cuda::kernels_available(model.device())) return;
+  // They read the weights of convolutions channels-last.
+  for (const NamedTensors& network : {model.encoder().parameters(), model.decoder().parameters()})
+    for (const auto& [name, parameter] : network)
+      if (parameter.dim() == 4)
+        parameter.set_data(parameter.contiguous(torch::MemoryFormat::ChannelsLast));
+  model.accelerate(
+      precision == "bf16"
+          ? [](const torch::Tensor& weight) { return weight.detach().to(torch::kBFloat16); }
+          : Bf16Copies());
+}
+
+LoadedRun load_run(const std::filesystem::path& path, const ComputePlace& place) {
+  const torch::Device where = choose_device(place.device, place.local_rank);
   const bool file = path.extension() == ".safetensors" && !std::filesystem::is_directory(path);
   const RunFolder folder = RunFolder::open(file ? path.parent_path() : path);
   LoadedRun run{folder, read_saved_config(folder.config()),
                 read_model(file ? path : folder.model())};
   apply_names(run.model->prior, read_names(folder));
   run.model->move_to(where);
+  use_kernels(*run.model, place.precision);
   return run;
 }
 

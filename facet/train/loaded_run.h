@@ -21,10 +21,20 @@ struct LoadedRun {
   std::shared_ptr<Vae> model;
 };
 
-/// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on a
-/// device as choose_device() gives it.
-LoadedRun load_run(const std::filesystem::path& path, const std::string& device,
-                   int64_t local_rank = 0);
+/// Where a run's model computes.
+struct ComputePlace {
+  std::string device = "auto";     ///< as for choose_device()
+  std::string precision = "tf32";  ///< what networks multiply on a GPU: fp32, tf32 or bf16
+  int64_t local_rank = 0;
+};
+
+/// Lets our kernels run the networks of a model that is not trained any more, where they run on its
+/// device and the precision is not fp32.
+void use_kernels(Vae& model, const std::string& precision);
+
+/// The run in a folder, or one of its model files (RUN/best.safetensors), with the model on its
+/// device.
+LoadedRun load_run(const std::filesystem::path& path, const ComputePlace& place);
 
 /// The refiner of the run, on the model's device, if the pictures are to be refined; else none.
 /// Throws an Error if the run has none, or one that belongs to another model.

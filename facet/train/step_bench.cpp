@@ -1,14 +1,11 @@
 #include "facet/train/step_bench.h"
 
 #include <chrono>
-#include <ctime>
-#include <fstream>
 #include <map>
 #include <sys/resource.h>
 
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/version.h>
 
 #include "facet/core/device.h"
 #include "facet/core/error.h"
@@ -17,9 +14,10 @@
 #include "facet/core/rank_store.h"
 #include "facet/core/ranks.h"
 #include "facet/core/torch.h"
-#include "facet/core/version.h"
 #include "facet/cuda/cuda_graph.h"
 #include "facet/cuda/gpu.h"
+#include "facet/train/bench_case.h"
+#include "facet/train/inference_bench.h"
 #include "facet/train/multiply_adds.h"
 #include "facet/train/step_cost.h"
 #include "facet/train/trainer.h"
@@ -63,53 +61,6 @@ class Stopwatch {
   torch::Device device_;
   int64_t at_once_, times_, warm_up_;
 };
-
-/// Values of the named factor where there are labels.
-constexpr int64_t kLabelValues = 10;
-
-/// The paper's two models: one factor over all latent dimensions, or one besides a named one.
-Config bench_config(const BenchOptions& options) {
-  const bool large = options.network == "paper64";
-  Config config;
-  config.model.network.preset = options.network;
-  config.model.likelihood.kind = large ? "gaussian" : "bernoulli";
-  config.model.factors = {{"factor", options.components, large ? 320 : 64}};
-  config.train.batch_size = options.batch;
-  config.train.precision = options.precision;
-  config.train.initialise.images = std::max<int64_t>(large ? 500 : 2000, options.components);
-  if (options.labels) {
-    config.model.factors = {{"named", kLabelValues, 16, "label", {}},
-                            {"factor", options.components, large ? 304 : 48, "", {}}};
-    config.train.initialise.untangle = false;  // minutes in 320 dimensions, before any step
-    config.data.label_fraction = 0.1;
-    config.train.joint.labelled_batch = options.batch;
-    config.train.joint.pseudo_labels.weight = 1;
-    config.train.joint.consistency_weight = 1;
-  }
-  return config;
-}
-
-/// As many images as MNIST's training set, or a part of CelebA: a thousand random ones again and
-/// again, for their content does not affect the time.
-Pack random_pack(const BenchOptions& options) {
-  const bool large = options.network == "paper64";
-  const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;
-  const int64_t count = std::max<int64_t>(large ? 10000 : 50000, options.components);
-  Pack pack;
-  const torch::Tensor thousand =
-      uniform(Key(1), {1000, channels, side, side}, {}).gt(0.87).to(kUInt8).mul_(255);
-  pack.images = thousand.repeat({(count + 999) / 1000, 1, 1, 1}).slice(0, 0, count);
-  pack.labels = torch::empty({count, 0}, kInt32);
-  if (options.labels) {
-    Property property{"label", {}};
-    for (int64_t value = 0; value < kLabelValues; ++value)
-      property.values.push_back(fmt::format("{}", value));
-    pack.properties = {property};
-    pack.labels = torch::arange(count, kInt32).remainder(kLabelValues).unsqueeze(1);
-  }
-  pack.split = torch::zeros({count}, kUInt8);
-  return pack;
-}
 
 struct StepTimes {
   double pretrain = 0, initialise = 0, joint = 0;  ///< milliseconds
@@ -226,20 +177,6 @@ Ceilings measure_ceilings(torch::Device device, const std::string& precision) {
   return ceilings;
 }
 
-/// "2026-11-15", in UTC.
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[16];
-  return {text, std::strftime(text, sizeof text, "%F", std::gmtime(&now))};
-}
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
 double peak_megabytes(torch::Device device) {
   if (!device.is_cpu()) return static_cast<double>(cuda::peak_memory(device)) / (1 << 20);
   rusage usage{};
@@ -263,10 +200,7 @@ Json measure_case(const BenchOptions& options, KnownCeilings& known) {
   if (!known.contains(precision)) known[precision] = measure_ceilings(device, precision);
   const Ceilings& ceilings = known[precision];
   Json record;
-  record["machine"] = {{"processor", processor_name()},
-                       {"threads", torch::get_num_threads()},
-                       {"gpu", device.is_cpu() ? Json() : Json(cuda::gpu_name(device))}};
-  record["versions"] = {{"facet", version()}, {"libtorch", TORCH_VERSION}};
+  add_machine(record, device);
   record["case"] = {
       {"device", device.str()},           {"network", options.network},
       {"precision", precision},           {"batch", options.batch},
@@ -331,18 +265,24 @@ std::vector<BenchOptions> all_cases(const BenchOptions& like) {
 }
 
 Json measure_all(const BenchOptions& like, const std::function<void(const Json&)>& measured) {
-  Json all = {{"date", today()}, {"cases", Json::array()}};
+  Json all = {{"date", today()}, {"cases", Json::array()}, {"inference", Json::array()}};
   KnownCeilings known;
-  for (const BenchOptions& options : all_cases(like)) {
+  const auto add = [&](const char* list, Json record) {
+    for (const char* of_machine : {"machine", "versions"}) {
+      all[of_machine] = record[of_machine];
+      record.erase(of_machine);
+    }
+    all[list].push_back(record);
+    measured(all);
+  };
+  const std::vector<BenchOptions> cases = all_cases(like);
+  for (const BenchOptions& options : cases) {
     Json record = measure_case(options, known);
     record.erase("peak_memory_mb");
-    all["machine"] = record["machine"];
-    all["versions"] = record["versions"];
-    record.erase("machine");
-    record.erase("versions");
-    all["cases"].push_back(record);
-    measured(all);
+    add("cases", record);
   }
+  for (const BenchOptions& options : cases)
+    if (!options.labels && options.components <= 512) add("inference", measure_inference(options));
   return all;
 }
 

@@ -3,25 +3,13 @@
 // docs/speed.md explains the numbers.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "facet/core/options.h"
+#include "facet/train/bench_case.h"
 
 namespace facet {
-
-struct BenchOptions {
-  std::string network = "paper28";  ///< the paper's network: paper28 or paper64
-  std::string device = "auto", precision = "tf32";
-  int64_t components = 64, batch = 64;
-  /// With a named factor, of whose labels a tenth is known, and with all terms of labels: a batch
-  /// of labelled images, pseudo-labels and consistency.
-  bool labels = false;
-  bool exchange = false;  ///< as the only one of joined ranks, which exchanges with itself
-  int64_t steps = 0;      ///< of each phase; 0: 30 on the CPU, 1000 on a GPU
-};
 
 /// All measurements; the keys are stable, so that results can be compared over time.
 Json measure_steps(const BenchOptions& options);

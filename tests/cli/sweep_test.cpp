@@ -150,8 +150,8 @@ TEST(Bench, OneTableHasAllCases) {
   ASSERT_EQ(result.status, 0) << result.err;
   const Json json = Json::parse(read_text(path, "test"));
   ASSERT_EQ(json["cases"].size(), 5u);
-  EXPECT_EQ(count_of(result.out, "paper28"), 3u) << result.out;
-  EXPECT_EQ(count_of(result.out, "paper64"), 2u) << result.out;
+  EXPECT_EQ(count_of(result.out, "paper28"), 3u + 2u) << result.out;  // of steps, of inference
+  EXPECT_EQ(count_of(result.out, "paper64"), 2u + 1u) << result.out;
   std::set<std::string> found;
   for (const Json& record : json["cases"]) {
     const Json& what = record["case"];
@@ -163,8 +163,15 @@ TEST(Bench, OneTableHasAllCases) {
   }
   EXPECT_EQ(found, (std::set<std::string>{"paper28 64", "paper28 512", "paper28+64", "paper64 64",
                                           "paper64+64"}));
+  ASSERT_EQ(json["inference"].size(), 3u);
+  for (const Json& record : json["inference"]) {
+    EXPECT_EQ(record["per_second"].size(), 4u);
+    for (const Json& rate : record["per_second"]) EXPECT_GT(rate.get<double>(), 0);
+  }
   const ProgramResult both = run_facet({"bench", "--all", "--network", "paper64"});
   EXPECT_EQ(both.status, 2) << "one network is not all";
+  const ProgramResult steps = run_facet({"bench", "--inference", "--steps", "3"});
+  EXPECT_EQ(steps.status, 2) << "inference has no steps";
 }
 
 TEST(Bench, MeasuresStepsThePriorAndCeilings) {

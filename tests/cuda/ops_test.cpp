@@ -325,6 +325,31 @@ TEST_P(OnGpu, StickBreakingWeightsHaveTheSameTermsAndStep) {
   EXPECT_TRUE(same_posterior(gpu.posteriors[0], prior.posteriors[0], 1e-10));
 }
 
+TEST_P(OnGpu, ThePredictiveDensityIsTheFormula) {
+  const auto mixture = [](torch::Device device) {
+    FactorialMixture prior({{"one", 37, 45}, {"two", 3, 7}}, Hyperprior{}, device);
+    for (size_t i = 0; i < 2; ++i) {
+      const FactorOptions& factor = prior.factors[i];
+      const Key key = Key(50).fold(i);
+      const std::vector<int64_t> shape = {factor.components, factor.dimensions};
+      const auto positive = [&](const char* name, double scale) {
+        return scale * torch::exp(normal64(key.fold(name), shape));
+      };
+      prior.posteriors[i] = FactorPosterior::from_mean(
+          {normal64(key.fold("m"), shape), positive("s", 20), positive("a", 10), positive("b", 3)},
+          torch::exp(normal64(key.fold("c"), {factor.components})));
+    }
+    prior.to(device);
+    return prior;
+  };
+  const torch::Tensor z = floats(Key(51), {70, 52});
+  const torch::Tensor expected = predictive_log_density(mixture(torch::kCPU), z);
+  const torch::Tensor found =
+      back(predictive_log_density(mixture(torch::Device(torch::kCUDA, 0)), on_gpu(z)));
+  // Float64 throughout; the libraries' logarithms differ in their last bits.
+  EXPECT_TRUE(close(found, expected, 1e-11, 1e-11));
+}
+
 TEST_P(OnGpu, LossesAreTheFormulasWithTheirGradients) {
   const auto losses = [](torch::Device device) {
     std::vector<torch::Tensor> results;

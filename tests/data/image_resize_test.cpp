@@ -2,6 +2,9 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
+#include <vips/vips.h>
+
+#include <vips/vector.h>
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
@@ -150,6 +153,12 @@ TEST_P(ReadToASize, ImpossibleSizesAreErrors) {
   const auto path = file(gradient(3, 4, 4));
   EXPECT_THROW(read_image(path, 0, 4), Error);
   EXPECT_THROW(read_image(path, 4, 16385), Error);
+}
+
+// A crash in one of tens of thousands of pictures is no test: that nothing is compiled, is.
+TEST_P(ReadToASize, CompilesNoVectorCodeWhichThreadsMayNotDoAtOnce) {
+  read_image(file(gradient(3, 90, 40)), 20, 20);
+  EXPECT_FALSE(vips_vector_isenabled());
 }
 
 INSTANTIATE_TEST_SUITE_P(ImageRead, ReadToASize,

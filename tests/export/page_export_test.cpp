@@ -22,7 +22,7 @@ const WebRuntime kRuntime = {"script\n//# sourceMappingURL=script.map\n", "loade
                              "licence"};
 
 std::map<std::string, std::string> exported(const std::string& model) {
-  const LoadedRun run = load_run(fs::path(FACET_SOURCE_FOLDER) / "models" / model, "cpu");
+  const LoadedRun run = load_run(fs::path(FACET_SOURCE_FOLDER) / "models" / model, {"cpu"});
   std::map<std::string, std::string> files;
   for (const ExportedFile& file : page_export_files(run, model, kRuntime))
     EXPECT_TRUE(files.emplace(file.name, file.bytes).second) << file.name << " twice";

@@ -61,7 +61,7 @@ class RefineTest : public testing::Test {
   /// A copy of the run, to be refined.
   static LoadedRun copy(const std::string& name) {
     fs::copy(*folder_ / "trained", *folder_ / name, fs::copy_options::recursive);
-    return load_run(*folder_ / name, "cpu");
+    return load_run(*folder_ / name, {"cpu"});
   }
   static bool refine(const RefineConfig& config, const LoadedRun& run, bool resume,
                      std::function<bool()> stop = {}) {
@@ -174,7 +174,7 @@ std::vector<double> losses_on_gpu(const RefineConfig& config, const fs::path& ru
   std::vector<double> losses;
   RefineCallbacks callbacks;
   callbacks.report = [&](const RefineReport& report) { losses.push_back(report.loss); };
-  RefineTrainer(config, load_run(run, "cuda"), portraits(200), false, callbacks, options).run();
+  RefineTrainer(config, load_run(run, {"cuda"}), portraits(200), false, callbacks, options).run();
   return losses;
 }
 
@@ -193,7 +193,8 @@ TEST_F(RefineTest, StepsOnAGpuAreTheSameCapturedAndStreamed) {
     // Gradients of convolutions are summed in any order, in bfloat16.
     for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(other[i], plain[i], 0.03 * plain[i]) << i;
   }
-  const auto on_gpu = load_run(run.folder.path, "cuda"), on_cpu = load_run(run.folder.path, "cpu");
+  const auto on_gpu = load_run(run.folder.path, {"cuda"}),
+             on_cpu = load_run(run.folder.path, {"cpu"});
   const torch::Tensor z = encode_pixels(*on_cpu.model, portraits(200).images.slice(0, 8)).mean;
   const PictureNoise noise = PictureNoise::each(Key(1), 8);
   const torch::Tensor one =
