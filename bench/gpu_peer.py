@@ -3,7 +3,7 @@
 same work (E-step, bound, Adam, E-step with the new encoder, natural-gradient step), TF32 or autocast to bfloat16 with
 channels-last images, fused Adam, and either the whole step as one CUDA graph or torch.compile with its own graphs.
 With --mode inference it is the work of `facet bench --inference` instead: codes of images, samples, the bound, draws of
-importance bounds, from pixels on the host to numbers on the host, with the mixture's densities compiled.
+importance bounds, with results on the host and pixels where Facet's commands have them, with the mixture's densities compiled.
     gpu_peer.py [--network paper28|paper64] [--mode graph|compile|inference] [--precision tf32|bf16] [--batch B]
                  [--components K] [--steps N]
 Prints one JSON object with the milliseconds per step and the peak memory, or with the rates per second.
@@ -163,8 +163,9 @@ def measure_inference():
 
     def sample():
         for begin in range(0, sampled, size):
-            k = torch.multinomial(counts.float(), size, replacement=True)
-            z = m[k].float() + torch.randn(size, D, device=device) * (spread[k] / (2 * power[k])).sqrt().float()
+            rows = min(size, sampled - begin)
+            k = torch.multinomial(counts.float(), rows, replacement=True)
+            z = m[k].float() + torch.randn(rows, D, device=device) * (spread[k] / (2 * power[k])).sqrt().float()
             output = net.decode(z)
             image = (output.chunk(2, 1)[0] + 1) / 2 if large else torch.sigmoid(output)
             (image.clamp(0, 1) * 255).round().byte().cpu()

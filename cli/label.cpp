@@ -11,7 +11,8 @@ namespace facet {
 namespace {
 
 struct LabelArguments {
-  std::string run, output, device = "auto";
+  std::string run, output;
+  ComputePlace place;
   LabelRequest request;
 };
 
@@ -30,7 +31,7 @@ void print_property(const PropertySummary& property) {
 void run_label(const LabelArguments& arguments) {
   const LabelRequest& request = arguments.request;
   const LabelTable table =
-      label_images(load_run(arguments.run, {arguments.device}), request,
+      label_images(load_run(arguments.run, arguments.place), request,
                    [](const std::string& sentence) { fmt::print("note: {}\n", sentence); });
   write_csv(arguments.output, table.columns, table.rows, table.separator);
   for (const PropertySummary& property : table.properties) print_property(property);
@@ -67,7 +68,7 @@ void add_label_command(const Command& program) {
       .excludes(suspicious);
   suspicious.excludes(least);
   command.option("--seed", arguments->request.seed, "Seed of the draws").show_default();
-  command.device_option(arguments->device);
+  command.place_options(arguments->place.device, arguments->place.precision);
   command.run([arguments] { run_label(*arguments); });
 }
 

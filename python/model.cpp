@@ -32,7 +32,8 @@ constexpr int64_t most_images = 500;  // per batch
 /// A run that one thread at a time uses; others wait their turn.
 class Model {
  public:
-  Model(const std::string& path, const std::string& device) : run_(load_run(path, {device})) {}
+  Model(const std::string& path, const std::string& device, const std::string& precision)
+      : run_(load_run(path, {device, precision})) {}
 
   py::tuple shape() const {
     const ImageShape& shape = run_.model->shape();
@@ -177,11 +178,12 @@ class Model {
 void bind_model(py::module_& module) {
   using py::arg;
   py::class_<Model, std::shared_ptr<Model>>(module, "Model")
-      .def(py::init([](const std::string& path, const std::string& device) {
+      .def(py::init([](const std::string& path, const std::string& device,
+                       const std::string& precision) {
              const py::gil_scoped_release release;
-             return std::make_shared<Model>(path, device);
+             return std::make_shared<Model>(path, device, precision);
            }),
-           arg("path"), arg("device"))
+           arg("path"), arg("device"), arg("precision"))
       .def_property_readonly("shape", &Model::shape)
       .def_property_readonly("device", &Model::device)
       .def_property_readonly("folder", &Model::folder)

@@ -12,13 +12,12 @@ namespace facet {
 namespace {
 
 /// The number of draws to decode at once. On a CPU about 128 of 28x28 pixels, which is 1.5 times as
-/// fast as 2000. On a GPU enough to keep it busy: as many as two gigabytes of a layer's activations
-/// hold.
+/// fast as 2000. On a GPU enough to keep it busy: as many as a gigabyte of a layer's activations
+/// holds; the decoder keeps those of its other layers, too, until it has run.
 int64_t draws_at_once(const Vae& model, int64_t image_bytes) {
-  constexpr int64_t cpu_pixels = 100'000, most_on_gpu = 20'000, times_memory = 4;
-  const int64_t rows = model.device().is_cpu()
-                           ? cpu_pixels / image_bytes
-                           : times_memory * model.images_at_once(most_on_gpu / times_memory);
+  constexpr int64_t cpu_pixels = 100'000, most_on_gpu = 20'000, gpu_bytes = int64_t{1} << 30;
+  const int64_t rows = model.device().is_cpu() ? cpu_pixels / image_bytes
+                                               : model.images_at_once(most_on_gpu, gpu_bytes);
   return std::max<int64_t>(1, rows);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "facet/core/torch.h"
@@ -11,8 +12,8 @@ namespace facet {
 
 namespace {
 
-/// The memory of a layer's input and output in evaluations.
-constexpr int64_t evaluation_bytes = int64_t{1} << 29;
+/// Our kernels count the numbers of a tensor in 32 bits.
+constexpr int64_t most_numbers = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
@@ -63,7 +64,7 @@ std::pair<Encoding, torch::Tensor> Vae::encode_and_sample(const torch::Tensor& x
 }
 
 torch::Tensor Vae::decode(const torch::Tensor& z) const {
-  return decoder_.forward(z.to(decoder_.stem().weight.scalar_type()));
+  return decoder_.forward(z.to(decoder_.stem().weight.scalar_type()).contiguous());
 }
 
 torch::Device Vae::device() const { return encoder_.head().weight.device(); }
@@ -79,10 +80,12 @@ int64_t Vae::network_parameters() const {
   return count;
 }
 
-int64_t Vae::images_at_once(int64_t most) const {
-  const int64_t bytes = 4 * widest_activations(convolution_layers(options_.network, shape_),
-                                               shape_.channels * likelihood_->numbers_per_value());
-  return std::clamp<int64_t>(evaluation_bytes / bytes, 1, most);
+int64_t Vae::images_at_once(int64_t most, int64_t bytes) const {
+  const auto layers = convolution_layers(options_.network, shape_);
+  const int64_t channels = shape_.channels * likelihood_->numbers_per_value();
+  const int64_t fitting = bytes / (4 * widest_activations(layers, channels)),
+                countable = most_numbers / largest_tensor(layers, channels);
+  return std::clamp<int64_t>(std::min(fitting, countable), 1, most);
 }
 
 void Vae::accelerate(const Bf16Copies& bf16_copies) {

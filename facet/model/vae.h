@@ -62,8 +62,8 @@ class Vae {
   void move_to(torch::Device device);
   int64_t network_parameters() const;
   /// The images that evaluations and pictures put through the networks at once: `most`, or fewer if
-  /// their layers are so large that these would take more than half a gigabyte.
-  int64_t images_at_once(int64_t most) const;
+  /// their layers are so large that one would take more than `bytes`.
+  int64_t images_at_once(int64_t most, int64_t bytes = int64_t{1} << 29) const;
 
   /// From now on the kernels of cuda/stack.h run the networks, on the parameters' current memory;
   /// their gradients must be defined. They compute in TF32 if `bf16_copies` is empty, otherwise in

@@ -161,6 +161,17 @@ int64_t widest_activations(const std::vector<ConvolutionLayer>& layers, int64_t 
   return widest;
 }
 
+int64_t largest_tensor(const std::vector<ConvolutionLayer>& layers, int64_t decoder_channels) {
+  const ConvolutionLayer& images = layers.front();
+  const int64_t patch =
+      images.kernel * images.kernel * std::max(images.channels_in, decoder_channels);
+  constexpr int64_t padding = 32;
+  int64_t largest = images.height_in * images.width_in * (patch + padding);
+  for (const ConvolutionLayer& layer : layers)
+    largest = std::max(largest, layer.channels_out * layer.height_out * layer.width_out);
+  return largest;
+}
+
 Encoder::Encoder(const std::vector<ConvolutionLayer>& layers, int64_t outputs, const Key& key)
     : shapes_(layers) {
   for (size_t i = 0; i < layers.size(); ++i) {

@@ -36,6 +36,10 @@ std::vector<ConvolutionLayer> convolution_layers(const NetworkOptions& options,
 /// The decoder's last layer writes `decoder_channels`.
 int64_t widest_activations(const std::vector<ConvolutionLayer>& layers, int64_t decoder_channels);
 
+/// At least the most numbers per image that one tensor of these networks has on a GPU, the patches
+/// of images that a layer's kernels write among them.
+int64_t largest_tensor(const std::vector<ConvolutionLayer>& layers, int64_t decoder_channels);
+
 /// The parameters of one layer.
 struct LayerParameters {
   torch::Tensor weight;  ///< [O, C, kernel, kernel], transposed [C, O, kernel, kernel], or [O, C]

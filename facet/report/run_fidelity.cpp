@@ -78,7 +78,7 @@ std::vector<RecognisedRow> recognise_changed(const Vae& model, const Refinement&
   std::vector<RecognisedRow> rows;
   const PictureNoise noise = PictureNoise::each(key, count);
   for (size_t f = 0; f < model.prior.size(); ++f) {
-    if (model.prior.factors[f].values.size() < 2) continue;
+    if (!model.prior.factors[f].named() || model.prior.factors[f].values.size() < 2) continue;
     const auto share = [&](const Refinement& chosen) {
       const auto with_value = [&](int64_t value) {
         std::vector<int64_t> fixed(model.prior.size(), -1);

@@ -1,5 +1,7 @@
 #include "facet/search/image_codes.h"
 
+#include <algorithm>
+
 #include "facet/core/file.h"
 #include "facet/core/torch.h"
 #include "facet/data/image_slices.h"
@@ -10,6 +12,17 @@ namespace facet {
 namespace {
 
 constexpr int64_t kBatchSize = 250, kSlicesOnGpu = 4;
+/// Probabilities of a factor at once: half a gigabyte.
+constexpr int64_t kMostProbabilities = int64_t{1} << 26;
+
+/// A GPU gets as many as it computes at once: its time for a launch is that of many images.
+int64_t batch_size(const Vae& model) {
+  if (model.device().is_cpu()) return kBatchSize;
+  int64_t most = kSlicesOnGpu * kImagesPerSlice;
+  for (const FactorOptions& factor : model.prior.factors)
+    most = std::min(most, std::max<int64_t>(1, kMostProbabilities / factor.components));
+  return model.images_at_once(most);
+}
 
 }  // namespace
 
@@ -42,10 +55,7 @@ bool for_each_code(const Vae& model, const Pack& pack, const DataOptions& option
                    const PassEvents& events) {
   // All of them were read when the pack was checked.
   release_pages(pack.labels.data_ptr(), pack.labels.nbytes());
-  // A GPU gets as many as it computes at once: its time for a launch is that of many images.
-  const int64_t slices = model.device().is_cuda() ? kSlicesOnGpu : 1;
-  const int64_t batch =
-      model.device().is_cuda() ? model.images_at_once(slices * kImagesPerSlice) : kBatchSize;
+  const int64_t slices = model.device().is_cuda() ? kSlicesOnGpu : 1, batch = batch_size(model);
   int64_t done = 0;
   for (int64_t first = 0; done < pack.count(); first += slices) {
     const int64_t begin = done;

@@ -9,6 +9,7 @@
 #include "facet/model/model_file.h"
 #include "facet/model/model_summary.h"
 #include "facet/serve/model_thread.h"
+#include "facet/train/loaded_run.h"
 
 namespace facet {
 
@@ -47,6 +48,7 @@ ServedModelPointer load_served_model(const std::filesystem::path& path, const st
   model->weights = file_version(path);
   model->networks = read_model(path);
   model->networks->move_to(device);
+  use_kernels(*model->networks, ComputePlace().precision);
   thread.run([&] { model->batch = safe_batch(*model->networks); });
   model->summary = {{"version", version}};
   model->summary.update(model_summary(*model->networks));

@@ -48,6 +48,14 @@ Config bench_config(const BenchOptions& options) {
   return config;
 }
 
+FactorPosterior bench_posterior(const FactorOptions& factor, torch::Device device) {
+  const torch::Tensor ones = torch::ones({factor.components, factor.dimensions},
+                                         torch::TensorOptions().dtype(kFloat64).device(device));
+  return FactorPosterior::from_mean(
+      {standard_normal(Key(1), ones.sizes(), ones.options()), 100 * ones, 50 * ones, 50 * ones},
+      torch::full({factor.components}, 100.0, ones.options()));
+}
+
 Pack random_pack(const BenchOptions& options) {
   const bool large = options.network == "paper64";
   const int64_t side = large ? 64 : 28, channels = large ? 3 : 1;

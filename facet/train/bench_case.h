@@ -8,6 +8,7 @@
 #include "facet/core/options.h"
 #include "facet/core/tensor.h"
 #include "facet/data/pack.h"
+#include "facet/prior/factorial_mixture.h"
 #include "facet/train/config.h"
 
 namespace facet {
@@ -25,6 +26,9 @@ struct BenchOptions {
 
 /// One factor over all latent dimensions, or one besides a named one.
 Config bench_config(const BenchOptions& options);
+
+/// Components of the case's last factor, as if each had been fitted to a hundred images.
+FactorPosterior bench_posterior(const FactorOptions& factor, torch::Device device);
 
 /// As many images as MNIST's training set, or a part of CelebA: a thousand random ones again and
 /// again, for their content does not affect the time.

@@ -53,12 +53,13 @@ Json measure_inference(const BenchOptions& options) {
   const auto first = [&](int64_t count) { return pack.images.slice(0, count); };
   Vae model(config.model, pack.shape(), Key(1));
   model.move_to(device);
+  model.prior.posteriors.back() = bench_posterior(model.prior.factors.back(), device);
   use_kernels(model, options.precision);
   Json record;
   add_machine(record, device);
   record["case"] = {{"device", device.str()},
                     {"network", options.network},
-                    {"precision", device.is_cpu() ? "fp32" : options.precision},
+                    {"precision", model.accelerated() ? options.precision : "fp32"},
                     {"components", options.components},
                     {"draws_per_image", amounts.draws}};
   const auto add = [&](const char* what, int64_t count, const std::function<void()>& call) {

@@ -14,6 +14,9 @@
 namespace facet {
 
 void use_kernels(Vae& model, const std::string& precision) {
+  if (precision != "tf32" && precision != "bf16" && precision != "fp32")
+    Attempt{"choosing what networks multiply", "precision"}.fail(fmt::format("'{}'", precision),
+                                                                 "tf32, bf16 or fp32");
   if (precision == "fp32" || !cuda::kernels_available(model.device())) return;
   // They read the weights of convolutions channels-last.
   for (const NamedTensors& network : {model.encoder().parameters(), model.decoder().parameters()})

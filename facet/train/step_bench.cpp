@@ -102,11 +102,8 @@ double time_prior(const Config& config, torch::Device device, const Stopwatch& s
   const auto options = torch::TensorOptions().dtype(kFloat64).device(device);
   const cuda::StreamScope stream(device);
   FactorialMixture mixture({factor}, {}, device);
-  const torch::Tensor ones = torch::ones({factor.components, factor.dimensions}, options);
   const Key key(1);
-  mixture.posteriors[0] = FactorPosterior::from_mean(
-      {standard_normal(key, ones.sizes(), options), 100 * ones, 50 * ones, 50 * ones},
-      torch::full({factor.components}, 100.0, options));
+  mixture.posteriors[0] = bench_posterior(factor, device);
   const std::vector<int64_t> shape = {config.train.batch_size, factor.dimensions};
   const auto single = options.dtype(kFloat32);
   const torch::Tensor mean = standard_normal(key.fold("mean"), shape, single).requires_grad_();

@@ -81,6 +81,7 @@ class Portraits(unittest.TestCase):
         encoding = self.model.encode(images)
         self.assertEqual(encoding.codes.shape, (8, len(self.model.factors)))
         again = self.model.decode(encoding.mean)
+        np.testing.assert_array_equal(self.model.decode(np.asfortranarray(encoding.mean)), again)
         self.assertLess(np.abs(again.astype(float) - images).mean(), 8)
         self.assertTrue((encoding.variance > 0).all())
         for factor in self.model.factors:
@@ -194,6 +195,8 @@ class Training(unittest.TestCase):
         self.assertFalse(np.array_equal(images, model.sample(4, seed=5, side="left")))
         with self.assertRaisesRegex(facet.Error, "found 0 steps"):
             model.sample(1, refined=True, refine_steps=0)
+        with self.assertRaisesRegex(facet.Error, "'half'"):
+            facet.load(run, device="cpu", precision="half")
         file = self.folder / "samples.png"
         subprocess.run([PROGRAM, "sample", run, "--count", "4", "--seed", "5", "--bare", "--scale", "1", "--fix", "side=left",
                         "--refined", "--refine-steps", "2", "--out", file, "--device", "cpu"], check=True, capture_output=True)

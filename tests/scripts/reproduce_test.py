@@ -106,6 +106,8 @@ class Reproduce(unittest.TestCase):
         evaluation = json.loads((kept / "eval.json").read_text())
         self.assertIn("refined", evaluation["judge"]["factors"][0])
         self.assertEqual(len(evaluation["fidelity"]["features"][0]["rows"]), 3)
+        recognised = evaluation["fidelity"]["recognised"]["factors"]
+        self.assertEqual([set(factor) for factor in recognised], [{"factor", "means", "refined"}])
         refiner = (run / "refiner.safetensors").read_bytes()
         reproduce.run_row(row, arguments)
         self.assertEqual((run / "refiner.safetensors").read_bytes(), refiner)
