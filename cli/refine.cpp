@@ -98,7 +98,9 @@ void run_refine(const RefineArguments& arguments) {
                     folder.path.string()));
   };
   events.report = [&](const RefineReport& report) {
-    display.progress("refine", report.step, report.steps, fmt::format("loss {:.4f}", report.loss));
+    display.progress(
+        "refine", report.step, report.steps,
+        fmt::format("loss {:.4f}, of latents {:.4f}", report.loss, report.latent_loss));
   };
   events.notice = [&](const std::string& sentence) { display.notice(sentence); };
   events.stop = interrupted;

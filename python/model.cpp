@@ -94,8 +94,10 @@ class Model {
 
   /// Latent vectors that were sampled with `seed`, as pictures that the run's refiner makes sharp:
   /// those of `facet sample --refined`.
-  py::array refine(const py::object& latents, uint64_t seed, int64_t steps) {
-    const torch::Tensor z = to_tensor(latents, "latent vectors");
+  py::array refine(const py::object& latents, const py::object& components, uint64_t seed,
+                   int64_t steps) {
+    const torch::Tensor z = to_tensor(latents, "latent vectors"),
+                        drawn = to_tensor(components, "components");
     require_latents(z);
     if (steps < 1 || steps > kMostRefineSteps)
       throw Error({.doing = "refining pictures",
@@ -104,7 +106,9 @@ class Model {
     torch::Tensor pixels;
     turns_.take([&] {
       if (!refiner_) refiner_ = load_refinement(run_, {true, steps}).refiner;
-      pixels = decode_pictures(*run_.model, z.to(run_.model->device()), {refiner_, steps},
+      const torch::Device device = run_.model->device();
+      pixels = decode_pictures(*run_.model, LatentSample{z.to(device), drawn.to(device)},
+                               {refiner_, steps},
                                PictureNoise::each(Key(seed).fold("samples"), z.size(0)));
     });
     return to_array(pixels);
@@ -190,7 +194,7 @@ void bind_model(py::module_& module) {
       .def_property_readonly("factors", &Model::factors)
       .def("encode", &Model::encode, arg("pixels"))
       .def("decode", &Model::decode, arg("z"), arg("seed"))
-      .def("refine", &Model::refine, arg("z"), arg("seed"), arg("steps"))
+      .def("refine", &Model::refine, arg("z"), arg("components"), arg("seed"), arg("steps"))
       .def("sample", &Model::sample, arg("count"), arg("settings"), arg("seed"))
       .def("edit", &Model::edit, arg("pixels"), arg("settings"), arg("keep_offset"))
       .def("score", &Model::score, arg("pixels"), arg("seed"))

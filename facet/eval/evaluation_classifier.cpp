@@ -242,7 +242,7 @@ ClassifierReport::Factor classify_factor(EvaluationClassifier& classifier, Vae& 
     const LatentSample draw = sample_latents(own, model.prior, samples, fixed);
     const auto predicted = [&](const Refinement& chosen) {
       return classifier
-          .classify(decode_pictures(model, draw.z, chosen, PictureNoise::each(own, samples)))
+          .classify(decode_pictures(model, draw, chosen, PictureNoise::each(own, samples)))
           .select(1, column);
     };
     result.values.push_back(factor.component_name(value));
@@ -286,7 +286,7 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
     intended.push_back(mixed.components.select(1, static_cast<int64_t>(i)));
   const auto all_as_intended = [&](const Refinement& chosen) {
     const torch::Tensor predicted = classifier.classify(decode_pictures(
-        model, mixed.z, chosen, PictureNoise::each(key.fold("all"), mixed.z.size(0))));
+        model, mixed, chosen, PictureNoise::each(key.fold("all"), mixed.z.size(0))));
     return predicted.eq(torch::stack(intended, 1)).all(1).to(kFloat64).mean().item<double>();
   };
   report.joint_agreement = all_as_intended({});

@@ -7,7 +7,6 @@
 #include "facet/export/export_folder.h"
 #include "facet/export/onnx_model.h"
 #include "facet/export/page_export.h"
-#include "facet/model/fingerprint.h"
 #include "facet/model/model_file.h"
 #include "facet/model/refiner.h"
 #include "facet/train/loaded_run.h"
@@ -40,7 +39,7 @@ void round_weights(const NamedTensors& parameters, torch::ScalarType type) {
 /// A refiner with the same weights that belongs to another model.
 Refiner refiner_of(const Vae& model, const Refiner& refiner) {
   torch::NoGradGuard no_gradient;
-  Refiner copy(refiner.network(), refiner.shape(), fingerprint(model), Key(0));
+  Refiner copy(refiner.network(), model, Key(0));
   const NamedTensors from = refiner.parameters(), to = copy.parameters();
   for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
   return copy;

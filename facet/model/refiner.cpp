@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "facet/core/torch.h"
+#include "facet/model/fingerprint.h"
 #include "facet/model/generate.h"
 
 namespace facet {
@@ -11,6 +14,8 @@ namespace {
 
 constexpr int64_t refined_at_once = 128;  // images
 constexpr int64_t refiner_layer_bytes = int64_t{1} << 29;
+/// Beyond, how clearly a latent vector has a value makes no difference.
+constexpr double most_log_odds = 10;
 
 /// The noise of pictures begin, begin + 1, ..., float32 [count, C, H, W]. Drawn on the CPU for each
 /// picture, so that it is the same on every device.
@@ -69,11 +74,19 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
 
 }  // namespace
 
-Refiner::Refiner(const UnetOptions& options, const ImageShape& shape, std::string model,
-                 const Key& key)
-    : shape_(shape),
-      model_(std::move(model)),
-      network_(options, 2 * shape.channels, shape.channels, shape, key) {}
+Refiner::Refiner(const UnetOptions& options, const Vae& model, const Key& key)
+    : shape_(model.shape()),
+      model_(fingerprint(model)),
+      network_(options, 2 * shape_.channels, shape_.channels, shape_, key),
+      latents_(model.prior.dimensions(), latent_condition_count(model.prior), key.fold("latents")) {
+}
+
+NamedTensors Refiner::parameters() const {
+  NamedTensors all = network_.parameters();
+  for (const auto& [name, tensor] : latents_.parameters())
+    all.emplace_back("latents." + name, tensor);
+  return all;
+}
 
 torch::Tensor Refiner::velocity(const torch::Tensor& x, const torch::Tensor& means,
                                 const torch::Tensor& times) const {
@@ -134,6 +147,46 @@ torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double star
   return x;
 }
 
+std::string refine_options(const Refinement& refinement) {
+  if (!refinement) return "";
+  return refinement.steps == kDefaultRefineSteps
+             ? " --refined"
+             : fmt::format(" --refined --refine-steps {}", refinement.steps);
+}
+
+torch::Tensor latent_conditions(const FactorialMixture& prior, const torch::Tensor& z,
+                                const GaussianRows& components) {
+  torch::NoGradGuard no_gradient;
+  const std::vector<torch::Tensor> blocks = prior.split(z);
+  std::vector<torch::Tensor> conditions = {components.centre};
+  for (size_t i = 0; i < prior.size(); ++i)
+    if (prior.factors[i].named())
+      conditions.push_back(
+          torch::log(e_step({blocks[i]}, prior.posteriors[i], {})).clamp_min(-most_log_odds) /
+          most_log_odds);
+  return torch::cat(conditions, 1).to(kFloat32);
+}
+
+int64_t latent_condition_count(const FactorialMixture& prior) {
+  int64_t count = prior.dimensions();
+  for (const FactorOptions& factor : prior.factors)
+    if (factor.named()) count += factor.components;
+  return count;
+}
+
+torch::Tensor likely_latents(const FactorialMixture& prior, const LatentSample& samples,
+                             const Refinement& refinement) {
+  torch::NoGradGuard no_gradient;
+  const GaussianRows components = gaussian_rows(prior, samples.components);
+  const torch::Tensor conditions = latent_conditions(prior, samples.z, components);
+  const Velocity velocity = [&](const torch::Tensor& x, double time) {
+    return refinement.refiner->latent_velocity(x, conditions,
+                                               torch::full({x.size(0)}, time, x.options()));
+  };
+  const torch::Tensor place = ((samples.z - components.centre) / components.scale).to(kFloat32);
+  return components.centre + components.scale * follow_flow(velocity, place, 0, refinement.steps);
+}
+
 PictureNoise PictureNoise::each(const Key& key, int64_t count) {
   return numbered_noise(key, count, [](int64_t n) { return n; });
 }
@@ -153,6 +206,13 @@ PictureNoise PictureNoise::cycling(const Key& key, int64_t count, int64_t period
 torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
                               const Refinement& refinement, const PictureNoise& noise) {
   return refinement ? refine_in_slices(model, {}, z, refinement, noise) : decode_means(model, z);
+}
+
+torch::Tensor decode_pictures(const Vae& model, const LatentSample& samples,
+                              const Refinement& refinement, const PictureNoise& noise) {
+  return decode_pictures(model,
+                         refinement ? likely_latents(model.prior, samples, refinement) : samples.z,
+                         refinement, noise);
 }
 
 torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,

@@ -1,7 +1,9 @@
 // The refiner: it turns a model's decoded mean, which is blurred, into a sharp image. It is a
 // conditional flow: a network v(x, t | mean) is trained so that following dx/dt = v from noise at
-// t = 0 to t = 1 draws an image given its mean (docs/mathematics.md). It belongs to one model,
-// which it does not change. All its images are float32 [B, C, H, W] in [-1, 1].
+// t = 0 to t = 1 draws an image given its mean (docs/mathematics.md). A second, small flow does the
+// same for latent vectors given their components, so that samples of the prior, whose dimensions
+// are independent, become ones that images could have. A refiner belongs to one model, which it
+// does not change. All its images are float32 [B, C, H, W] in [-1, 1].
 #pragma once
 
 #include <filesystem>
@@ -15,22 +17,32 @@
 #include "facet/model/refine_request.h"
 #include "facet/model/vae.h"
 #include "facet/nets/unet.h"
+#include "facet/nets/vector_flow.h"
+#include "facet/prior/sampling.h"
 
 namespace facet {
 
 class Refiner {
  public:
-  /// `model` is the fingerprint of the model that it belongs to (model/fingerprint.h).
-  Refiner(const UnetOptions& options, const ImageShape& shape, std::string model, const Key& key);
+  Refiner(const UnetOptions& options, const Vae& model, const Key& key);
 
   /// v at images x [B, C, H, W] and times [B], given means [B, C, H, W]. On a GPU the network
   /// computes in bfloat16; the result is float32.
   torch::Tensor velocity(const torch::Tensor& x, const torch::Tensor& means,
                          const torch::Tensor& times) const;
 
-  NamedTensors parameters() const { return network_.parameters(); }
+  /// The velocity of latent vectors x [B, Z] at times [B], in units of the components' scales,
+  /// given what latent_conditions() says of them. Float32.
+  torch::Tensor latent_velocity(const torch::Tensor& x, const torch::Tensor& conditions,
+                                const torch::Tensor& times) const {
+    return latents_.velocity(x, conditions, times);
+  }
+
+  /// Those of the flow of images, and "latents.input.weight" and so on.
+  NamedTensors parameters() const;
   const UnetOptions& network() const { return network_.options(); }
   const ImageShape& shape() const { return shape_; }
+  /// The fingerprint of the model that it belongs to (model/fingerprint.h).
   const std::string& model() const { return model_; }
   torch::Device device() const;
   void move_to(torch::Device device);
@@ -43,6 +55,7 @@ class Refiner {
   ImageShape shape_;
   std::string model_;
   Unet network_;
+  VectorFlow latents_;
 };
 
 /// U8 pixels as float32 in [-1, 1], and back.
@@ -56,7 +69,7 @@ torch::Tensor unit_means(const Vae& model, const torch::Tensor& z);
 torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
                         const torch::Tensor& times);
 
-/// dx/dt at images x and a time.
+/// dx/dt at images or vectors x and a time.
 using Velocity = std::function<torch::Tensor(const torch::Tensor& x, double time)>;
 /// Follows dx/dt = v from x at time `start` to t = 1 in `steps` steps of Heun's method; the last is
 /// one of Euler's, because v is not trained at t = 1.
@@ -72,6 +85,22 @@ struct Refinement {
 
   explicit operator bool() const { return refiner != nullptr; }
 };
+
+/// The options of a command that refines in this way, each after a space: " --refined".
+std::string refine_options(const Refinement& refinement);
+
+/// What the flow of latent vectors is given: the centres of their components [B, Z], and for every
+/// value of a named factor how probable it is by the latent vector itself, so that what clearly has
+/// a value keeps it. Float32 [B, C].
+torch::Tensor latent_conditions(const FactorialMixture& prior, const torch::Tensor& z,
+                                const GaussianRows& components);
+/// C.
+int64_t latent_condition_count(const FactorialMixture& prior);
+
+/// Samples of the prior moved to where latent vectors of images lie that have the same components:
+/// along the flow of latent vectors, from the place within the components. [B, Z]
+torch::Tensor likely_latents(const FactorialMixture& prior, const LatentSample& samples,
+                             const Refinement& refinement);
 
 /// The noise that each of a list of pictures starts from. Pictures with the same key share it, and
 /// then differ only in what their latent vectors say.
@@ -92,7 +121,10 @@ struct PictureNoise {
 /// refiner. A picture is the same whichever others are made with it.
 torch::Tensor decode_pictures(const Vae& model, const torch::Tensor& z,
                               const Refinement& refinement, const PictureNoise& noise);
-/// The same for z that was found from photographs, U8 [B, C, H, W], as the mean of q(z|x), and
+/// The same for samples of the prior. If there is a refiner, it draws their likely_latents().
+torch::Tensor decode_pictures(const Vae& model, const LatentSample& samples,
+                              const Refinement& refinement, const PictureNoise& noise);
+/// Pictures for z that was found from photographs, U8 [B, C, H, W], as the mean of q(z|x), and
 /// perhaps changed: the flow starts from the photograph, changed as its decoded mean has changed,
 /// with half noise, so that what the latent vector does not describe stays.
 torch::Tensor decode_pictures_of(const Vae& model, const torch::Tensor& photographs,

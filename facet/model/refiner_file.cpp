@@ -14,7 +14,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* refiner_format = "facet-refiner-1";
+constexpr const char* refiner_format = "facet-refiner-2";
 
 /// A file that says of itself that it has a larger network than it has: it must not be allocated.
 /// Counted is the second convolution of every block on the way down, of which all others are small
@@ -58,7 +58,10 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
   };
   if (metadata("format") != refiner_format)
     reading.fail(fmt::format("format '{}'", metadata("format")),
-                 fmt::format("'{}'", refiner_format), "is this a model?");
+                 fmt::format("'{}'", refiner_format),
+                 metadata("format") == "facet-refiner-1"
+                     ? "it is of an earlier version: 'facet refine RUN --overwrite' makes a new one"
+                     : "is this a model?");
   if (const std::string own = fingerprint(model); metadata("model") != own)
     reading.fail(fmt::format("the refiner of another model, {}", metadata("model")),
                  fmt::format("that of this one, {}", own),
@@ -72,7 +75,7 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
   // Checked before anything of this size is allocated.
   file.get_weight("input.weight", {network.width, 2 * shape.channels, 3, 3}, object);
   require_unet_in(file, network, reading);
-  auto refiner = std::make_shared<Refiner>(network, shape.shape(), metadata("model"), Key(0));
+  auto refiner = std::make_shared<Refiner>(network, model, Key(0));
   for (const auto& [name, parameter] : refiner->parameters()) {
     const torch::Tensor& stored = file.get_weight(name, parameter.sizes(), object);
     if (!torch::isfinite(stored).all().item<bool>())

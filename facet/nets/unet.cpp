@@ -7,6 +7,7 @@
 
 #include "facet/core/error.h"
 #include "facet/core/torch.h"
+#include "facet/nets/time_features.h"
 #include "facet/ops/group_norm.h"
 
 namespace facet {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr int64_t norm_groups = 16;
 constexpr int64_t attention_heads = 4;
-constexpr int64_t time_frequencies = 64;
-constexpr double fastest_frequency = 1000;
 
 const std::vector<UnetOptions>& unet_presets() {
   static const std::vector<UnetOptions> all = {
@@ -145,7 +144,7 @@ Unet::Unet(const UnetOptions& options, int64_t inputs, int64_t outputs, const Im
   const int64_t width = options_.width;
   const int64_t embedding = 4 * width;
   Builder build(embedding, key);
-  time1_ = build.linear(2 * time_frequencies, embedding);
+  time1_ = build.linear(kTimeFeatures, embedding);
   time2_ = build.linear(embedding, embedding);
   input_ = build.convolution(inputs, width, 3);
   int64_t channels = width, side = std::max(shape.height, shape.width);
@@ -250,11 +249,7 @@ torch::Tensor Unet::forward(const Block& block, const torch::Tensor& x, const to
 }
 
 torch::Tensor Unet::time_embedding(const torch::Tensor& times) const {
-  const torch::Tensor exponents =
-      torch::linspace(1.0, 0.0, time_frequencies, times.options().dtype(kFloat32));
-  const torch::Tensor angles = times.unsqueeze(1) * torch::pow(fastest_frequency, exponents);
-  const torch::Tensor features = torch::cat({torch::sin(angles), torch::cos(angles)}, 1);
-  return torch::silu(linear_layer(torch::silu(linear_layer(features, time1_)), time2_));
+  return torch::silu(linear_layer(torch::silu(linear_layer(time_features(times), time1_)), time2_));
 }
 
 torch::Tensor Unet::forward(const torch::Tensor& images, const torch::Tensor& times) const {

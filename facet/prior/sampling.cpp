@@ -29,6 +29,11 @@ torch::Tensor invert_probabilities(const Key& key, const torch::Tensor& probabil
   return level.ge(probabilities.cumsum(0)).sum(1).clamp_max(probabilities.size(0) - 1);
 }
 
+GaussianRows gaussian_rows(const FactorPosterior& posterior, const torch::Tensor& components) {
+  const NormalGamma all = posterior.mean();
+  return {all.m.index_select(0, components), squared_scale(all).sqrt().index_select(0, components)};
+}
+
 BlockDraw student_t_blocks(const Key& key, const FactorialMixture& prior) {
   return [&prior, key](size_t i, const torch::Tensor& components) {
     return sample_blocks(key.fold(i).fold("block"), prior.posteriors[i], components);
@@ -79,13 +84,42 @@ LatentSample sample_even_values_captured(const Key& key, const FactorialMixture&
                                 even_probabilities(prior.factors[i], prior.posteriors[i]), count);
   };
   const auto draw = [&](size_t i, const torch::Tensor& components) {
-    const NormalGamma all = prior.posteriors[i].mean();
-    const torch::Tensor centre = all.m.index_select(0, components);
-    const torch::Tensor scale = squared_scale(all).sqrt().index_select(0, components);
+    const auto [centre, scale] = gaussian_rows(prior.posteriors[i], components);
     return centre +
            scale * standard_normal(key.fold(i).fold("block"), centre.sizes(), centre.options());
   };
   return draw_latents(prior, choose, draw);
+}
+
+GaussianRows gaussian_rows(const FactorialMixture& prior, const torch::Tensor& components) {
+  torch::NoGradGuard no_gradient;
+  std::vector<torch::Tensor> centres, scales;
+  for (size_t i = 0; i < prior.size(); ++i) {
+    const GaussianRows rows =
+        gaussian_rows(prior.posteriors[i], components.select(1, static_cast<int64_t>(i)));
+    centres.push_back(rows.centre);
+    scales.push_back(rows.scale);
+  }
+  return {torch::cat(centres, 1), torch::cat(scales, 1)};
+}
+
+LatentSample with_probable_components(const FactorialMixture& prior, const torch::Tensor& z,
+                                      const torch::Tensor& labels) {
+  const std::vector<torch::Tensor> blocks = prior.split(z);
+  std::vector<torch::Tensor> components;
+  for (size_t i = 0; i < prior.size(); ++i)
+    components.push_back(
+        e_step({blocks[i]}, prior.posteriors[i], labels_of_factor(labels, i)).argmax(1));
+  return {z, torch::stack(components, 1)};
+}
+
+LatentSample join(const std::vector<LatentSample>& samples) {
+  std::vector<torch::Tensor> z, components;
+  for (const LatentSample& sample : samples) {
+    z.push_back(sample.z);
+    components.push_back(sample.components);
+  }
+  return {torch::cat(z), torch::cat(components)};
 }
 
 torch::Tensor same_component(const FactorPosterior& posterior, int64_t component, int64_t count) {

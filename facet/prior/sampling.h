@@ -43,10 +43,25 @@ LatentSample sample_latents(const Key& key, const FactorialMixture& prior, int64
 LatentSample sample_even_values(const Key& key, const FactorialMixture& prior, int64_t count);
 
 /// As sample_even_values, but with draws that a captured CUDA graph can replay; those above need
-/// generators on the host. A block is Gaussian with the scale of its component's Student-t, which
-/// it approximates well if the component has many images.
+/// generators on the host. A block is drawn from GaussianRows.
 LatentSample sample_even_values_captured(const Key& key, const FactorialMixture& prior,
                                          int64_t count);
+
+/// Chosen components as Gaussians, [B, D] each, or [B, Z] for all factors. The scale is that of
+/// their Student-t predictives, which Gaussians approximate well if there are many images.
+struct GaussianRows {
+  torch::Tensor centre, scale;
+};
+/// Those of the components [B, I] of all factors.
+GaussianRows gaussian_rows(const FactorialMixture& prior, const torch::Tensor& components);
+
+/// z [B, Z] with the components that its blocks most probably are of, or with those that labels
+/// [B, I] say, where these are defined and not -1. A CUDA graph can replay this.
+LatentSample with_probable_components(const FactorialMixture& prior, const torch::Tensor& z,
+                                      const torch::Tensor& labels = {});
+
+/// Latent samples one after another.
+LatentSample join(const std::vector<LatentSample>& samples);
 
 /// `count` times the same component, int64 [count].
 torch::Tensor same_component(const FactorPosterior& posterior, int64_t component, int64_t count);

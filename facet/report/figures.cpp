@@ -37,16 +37,15 @@ std::vector<int64_t> held_in_cell(std::vector<int64_t> fixed, const Axis& rows, 
 }
 
 /// Latent vectors of all cells in reading order, `count` draws each, [rows * columns * count, Z].
-torch::Tensor cell_latents(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
-                           const Axis& rows, const Axis& columns, int64_t count, const Key& key,
-                           const FactorGroups& groups) {
-  std::vector<torch::Tensor> z;
+LatentSample cell_latents(const FactorialMixture& prior, const std::vector<int64_t>& fixed,
+                          const Axis& rows, const Axis& columns, int64_t count, const Key& key,
+                          const FactorGroups& groups) {
+  std::vector<LatentSample> cells;
   for (size_t row = 0; row < rows.components.size(); ++row)
     for (size_t column = 0; column < columns.components.size(); ++column)
-      z.push_back(
-          sample_latents(key, prior, count, held_in_cell(fixed, rows, row, columns, column), groups)
-              .z);
-  return torch::cat(z);
+      cells.push_back(sample_latents(key, prior, count,
+                                     held_in_cell(fixed, rows, row, columns, column), groups));
+  return join(cells);
 }
 
 /// Labels, columns and magnification for two factors.
@@ -138,10 +137,10 @@ Cluster sample_cluster(Vae& model, size_t factor, int64_t component, int64_t cou
 }
 
 /// z of a sheet of samples, [count, Z].
-torch::Tensor sample_latents_of(const Vae& model, const SampleOptions& options, const Key& key) {
+LatentSample sample_latents_of(const Vae& model, const SampleOptions& options, const Key& key) {
   return options.recipe.empty()
-             ? sample_latents(key, model.prior, options.count, options.fixed, options.groups).z
-             : draw_recipe(model.prior, options.recipe, options.count).z;
+             ? sample_latents(key, model.prior, options.count, options.fixed, options.groups)
+             : draw_recipe(model.prior, options.recipe, options.count);
 }
 
 /// Adds three rows to a figure: the mean, the standard deviation and a sample of p(x|z), with a
@@ -223,7 +222,7 @@ std::vector<int64_t> spread_indices(int64_t available, int64_t count) {
 
 Figure sample_figure(Vae& model, const SampleOptions& options) {
   const Key key = Key(options.seed).fold("samples");
-  const torch::Tensor z = sample_latents_of(model, options, key);
+  const LatentSample samples = sample_latents_of(model, options, key);
   GridOptions layout;
   layout.columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(options.count))));
   layout.scale = options.scale > 0 ? options.scale
@@ -233,8 +232,8 @@ Figure sample_figure(Vae& model, const SampleOptions& options) {
     layout.gap = 0;
   else
     layout.title = fixed_label(model.prior, options.fixed, options.groups);
-  return {to_images(options.draw_pixels ? decode_samples(model, z, key.fold("pixels"))
-                                        : decode_pictures(model, z, options.refinement,
+  return {to_images(options.draw_pixels ? decode_samples(model, samples.z, key.fold("pixels"))
+                                        : decode_pictures(model, samples, options.refinement,
                                                           PictureNoise::each(key, options.count))),
           layout};
 }
@@ -243,7 +242,7 @@ Figure distribution_figure(Vae& model, const SampleOptions& options) {
   const Key key = Key(options.seed).fold("samples");
   Figure figure;
   figure.layout.title = fixed_label(model.prior, options.fixed, options.groups);
-  add_distributions(model, sample_latents_of(model, options, key), key.fold("pixels"), figure);
+  add_distributions(model, sample_latents_of(model, options, key).z, key.fold("pixels"), figure);
   return figure;
 }
 
@@ -259,10 +258,10 @@ Figure average_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis&
   const Key key = Key(seed).fold("grid");
   std::vector<torch::Tensor> cells;
   for (size_t row = 0; row < rows.components.size(); ++row) {
-    const torch::Tensor z = cell_latents(model.prior, fixed, {rows.factor, {rows.components[row]}},
-                                         columns, average, key, groups);
-    const PictureNoise noise = PictureNoise::cycling(key, z.size(0), average);
-    const torch::Tensor pixels = decode_pictures(model, z, refinement, noise);
+    const LatentSample samples = cell_latents(
+        model.prior, fixed, {rows.factor, {rows.components[row]}}, columns, average, key, groups);
+    const PictureNoise noise = PictureNoise::cycling(key, samples.z.size(0), average);
+    const torch::Tensor pixels = decode_pictures(model, samples, refinement, noise);
     for (const torch::Tensor& cell : pixels.split(average))
       cells.push_back(stretch(cell.to(kFloat32).mean(0, /*keepdim=*/true), 0, 255));
   }
@@ -281,10 +280,10 @@ Figure block_figure(Vae& model, const std::vector<int64_t>& fixed, const Axis& r
   Figure figure;
   for (int64_t block = 0; block < blocks; ++block) {
     const Key block_key = key.fold(static_cast<uint64_t>(block));
-    const torch::Tensor z = cell_latents(prior, fixed, rows, columns, 1, block_key, groups);
+    const LatentSample samples = cell_latents(prior, fixed, rows, columns, 1, block_key, groups);
     figure.cells.push_back(
-        draw_grid(to_images(decode_pictures(model, z, refinement,
-                                            PictureNoise::shared(block_key, z.size(0)))),
+        draw_grid(to_images(decode_pictures(model, samples, refinement,
+                                            PictureNoise::shared(block_key, samples.z.size(0)))),
                   axis_layout(model, rows, columns, groups)));
     const torch::Tensor drawn =
         sample_latents(block_key, prior, 1, held_in_cell(fixed, rows, 0, columns, 0), groups)
@@ -309,16 +308,16 @@ Figure combination_figure(Vae& model, const std::vector<int64_t>& fixed, int64_t
   GridOptions layout;
   for (const std::vector<int64_t>& combination : combinations)
     layout.column_labels.push_back(combination_label(prior, combination));
-  std::vector<torch::Tensor> z;
+  std::vector<LatentSample> samples;
   for (int64_t row = 0; row < draws; ++row)
     for (const std::vector<int64_t>& combination : combinations)
-      z.push_back(
-          sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination, groups).z);
+      samples.push_back(
+          sample_latents(key.fold(static_cast<uint64_t>(row)), prior, 1, combination, groups));
   layout.columns = static_cast<int64_t>(combinations.size());
   layout.scale = magnification(model.shape(), layout.column_labels);
   layout.title = combination_title(prior, fixed, groups);
   const PictureNoise noise = PictureNoise::by_row(key, draws * layout.columns, layout.columns);
-  return {to_images(decode_pictures(model, torch::cat(z), refinement, noise)), layout};
+  return {to_images(decode_pictures(model, join(samples), refinement, noise)), layout};
 }
 
 Figure cluster_figure(Vae& model, size_t factor, const std::vector<int64_t>& components,

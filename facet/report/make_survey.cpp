@@ -93,12 +93,12 @@ std::vector<SurveyPicture> draw_survey_samples(const LoadedRun& run, const Key& 
                                                const std::vector<Combination>& combinations,
                                                const SurveyRequest& request) {
   const Vae& model = *run.model;
-  std::vector<torch::Tensor> z;
+  std::vector<LatentSample> samples;
   for (size_t c = 0; c < combinations.size(); ++c)
-    z.push_back(sample_latents(key.fold(c), model.prior, request.samples, combinations[c]).z);
+    samples.push_back(sample_latents(key.fold(c), model.prior, request.samples, combinations[c]));
   const auto count = static_cast<int64_t>(combinations.size()) * request.samples;
   std::vector<Image> images =
-      to_images(decode_pictures(model, torch::cat(z), load_refinement(run, request.refine),
+      to_images(decode_pictures(model, join(samples), load_refinement(run, request.refine),
                                 PictureNoise::each(key.fold("noise"), count)));
   std::vector<SurveyPicture> pictures;
   for (size_t n = 0; n < images.size(); ++n)

@@ -48,10 +48,7 @@ class Illustrator {
  public:
   Illustrator(Vae& model, std::string run, const Refinement& refinement)
       : model_(model), run_(shell_quoted(run)), refinement_(refinement) {
-    if (!refinement) return;
-    refined_ = " --refined";
-    if (refinement.steps != kDefaultRefineSteps)
-      refined_ += fmt::format(" --refine-steps {}", refinement.steps);
+    refined_ = refine_options(refinement);
   }
 
   ReportFigure samples() const {

@@ -36,14 +36,14 @@ ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t 
   const auto half = [&](int64_t begin) {
     return real.pixels.select(order.narrow(0, begin, count).to(real.pixels.device()));
   };
-  const torch::Tensor z = sample_latents(key.fold("samples"), model.prior, count).z;
+  const LatentSample samples = sample_latents(key.fold("samples"), model.prior, count);
   const PictureNoise noise = PictureNoise::each(key, count);
   ImageGroups groups = {{"reference", half(0)},
                         {"other images", half(count)},
-                        {"means of samples", decode_pictures(model, z, {}, noise)}};
+                        {"means of samples", decode_pictures(model, samples, {}, noise)}};
   if (refinement)
     groups.emplace_back(fmt::format("refined, {} steps", refinement.steps),
-                        decode_pictures(model, z, refinement, noise));
+                        decode_pictures(model, samples, refinement, noise));
   return groups;
 }
 
@@ -83,8 +83,8 @@ std::vector<RecognisedRow> recognise_changed(const Vae& model, const Refinement&
       const auto with_value = [&](int64_t value) {
         std::vector<int64_t> fixed(model.prior.size(), -1);
         fixed[f] = value;
-        const torch::Tensor z = sample_latents(key, model.prior, count, fixed).z;
-        return features(decode_pictures(model, z, chosen, noise));
+        return features(
+            decode_pictures(model, sample_latents(key, model.prior, count, fixed), chosen, noise));
       };
       return share_recognised(with_value(0), with_value(1));
     };

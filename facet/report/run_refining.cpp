@@ -36,14 +36,14 @@ RefineConfig refine_config_of(const RefineRequest& request, const RunFolder& fol
 /// A column per sample: its mean and, below, what the refiner makes of it.
 Image draw_refined_samples(const Vae& model, const std::shared_ptr<Refiner>& refiner) {
   const Key key = Key(1).fold("samples");
-  const torch::Tensor z = sample_latents(key, model.prior, shown_refined).z;
+  const LatentSample samples = sample_latents(key, model.prior, shown_refined);
   const PictureNoise noise = PictureNoise::each(key, shown_refined);
   GridOptions layout;
   layout.columns = shown_refined;
   layout.row_labels = {"mean", "refined"};
   layout.scale = magnification(model.shape());
-  return draw_grid(to_images(torch::cat({decode_pictures(model, z, {}, noise),
-                                         decode_pictures(model, z, {refiner}, noise)})),
+  return draw_grid(to_images(torch::cat({decode_pictures(model, samples, {}, noise),
+                                         decode_pictures(model, samples, {refiner}, noise)})),
                    layout);
 }
 
@@ -54,9 +54,9 @@ bool refine_on(const RefineRequest& request, const RefineEvents& events,
   std::optional<RunLock> lock;
   if (ranks.first()) lock.emplace(folder.path, "refining the run in");
   const RefineConfig config = refine_config_of(request, folder);
-  LoadedRun run =
-      load_run(request.run, {.device = request.device,
-                             .local_rank = request.place ? request.place->local_rank : 0});
+  LoadedRun run = load_run(
+      request.run,
+      {.device = request.device, .local_rank = request.place ? request.place->local_rank : 0});
   if (!request.pack.empty()) run.config.data.pack = request.pack;
   const Pack pack = load_data(run.config.data);
   if (run.model->device().is_cuda()) {

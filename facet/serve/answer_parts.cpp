@@ -31,13 +31,6 @@ std::string shape_text(const ImageShape& shape) {
 
 PictureNoise edit_noise(int64_t count) { return PictureNoise::shared(Key(1).fold("edit"), count); }
 
-std::string refine_options(const Refinement& refinement) {
-  if (!refinement) return "";
-  return refinement.steps == kDefaultRefineSteps
-             ? " --refined"
-             : fmt::format(" --refined --refine-steps {}", refinement.steps);
-}
-
 int64_t first_dimension(const FactorialMixture& prior, size_t factor) {
   int64_t first = 0;
   for (size_t i = 0; i < factor; ++i) first += prior.factors[i].dimensions;

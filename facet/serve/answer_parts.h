@@ -21,8 +21,6 @@ std::string shape_text(const ImageShape& shape);
 /// The noise of refined pictures that come from an image: one, so that edits of it differ only in
 /// what was changed.
 PictureNoise edit_noise(int64_t count);
-/// " --refined" and its steps, for commands; empty where pictures are not refined.
-std::string refine_options(const Refinement& refinement);
 
 /// Where the factor's block of z begins.
 int64_t first_dimension(const FactorialMixture& prior, size_t factor);

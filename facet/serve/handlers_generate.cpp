@@ -92,7 +92,7 @@ ApiResponse answer_generate(HandlerContext& context, const ApiRequest& request) 
     noise.keys.push_back(PictureNoise::each(Key(state.seed).fold("samples"), 1).keys.front());
   }
   const LatentSample latents{torch::cat(z), torch::cat(components)};
-  return pictures_response(*model, look, context.thread.pictures(model, latents.z, noise), latents,
+  return pictures_response(*model, look, context.thread.pictures(model, latents, noise), latents,
                            commands);
 }
 
@@ -108,7 +108,7 @@ ApiResponse answer_decode(HandlerContext& context, const ApiRequest& request) {
   const Look look = read_look(body, model->shape(), static_cast<int64_t>(rows.size()));
   const LatentSample latents = with_components(prior, torch::cat(rows), context.device);
   return pictures_response(*model, look,
-                           context.thread.pictures(model, latents.z, edit_noise(latents.z.size(0))),
+                           context.thread.pictures(model, latents, edit_noise(latents.z.size(0))),
                            latents, {});
 }
 

@@ -43,21 +43,46 @@ torch::Tensor ModelThread::decode(const std::shared_ptr<ServedModel>& model,
   return job->pixels;
 }
 
+torch::Tensor ModelThread::one_by_one(int64_t count,
+                                      const std::function<torch::Tensor(int64_t number)>& draw) {
+  std::vector<torch::Tensor> parts;
+  for (int64_t n = 0; n < count; ++n) run([&] { parts.push_back(draw(n)); });
+  return torch::cat(parts);
+}
+
+namespace {
+
+PictureNoise noise_of(const PictureNoise& noise, int64_t number) {
+  return {{noise.keys[static_cast<size_t>(number)]}};
+}
+
+}  // namespace
+
 torch::Tensor ModelThread::pictures(const std::shared_ptr<ServedModel>& model,
                                     const torch::Tensor& z, const PictureNoise& noise,
                                     const torch::Tensor& photograph) {
   if (!model->refinement) return decode(model, z);
-  std::vector<torch::Tensor> parts;
-  for (int64_t n = 0; n < z.size(0); ++n)
-    run([&] {
-      const Vae& networks = *model->networks;
-      const torch::Tensor row = z.narrow(0, n, 1).to(networks.device());
-      const PictureNoise own{{noise.keys[static_cast<size_t>(n)]}};
-      parts.push_back(photograph.defined()
-                          ? decode_pictures_of(networks, photograph, row, model->refinement, own)
-                          : decode_pictures(networks, row, model->refinement, own));
-    });
-  return torch::cat(parts);
+  const Vae& networks = *model->networks;
+  return one_by_one(z.size(0), [&](int64_t n) {
+    const torch::Tensor row = z.narrow(0, n, 1).to(networks.device());
+    const PictureNoise own = noise_of(noise, n);
+    return photograph.defined()
+               ? decode_pictures_of(networks, photograph, row, model->refinement, own)
+               : decode_pictures(networks, row, model->refinement, own);
+  });
+}
+
+torch::Tensor ModelThread::pictures(const std::shared_ptr<ServedModel>& model,
+                                    const LatentSample& samples, const PictureNoise& noise) {
+  if (!model->refinement) return decode(model, samples.z);
+  const Vae& networks = *model->networks;
+  return one_by_one(samples.z.size(0), [&](int64_t n) {
+    const auto row = [&](const torch::Tensor& all) {
+      return all.narrow(0, n, 1).to(networks.device());
+    };
+    return decode_pictures(networks, LatentSample{row(samples.z), row(samples.components)},
+                           model->refinement, noise_of(noise, n));
+  });
 }
 
 void ModelThread::run(const std::function<void()>& task) {

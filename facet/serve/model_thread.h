@@ -34,6 +34,9 @@ class ModelThread {
   /// [1, C, H, W], that all vectors came from, refinement starts from it and not from noise alone.
   torch::Tensor pictures(const std::shared_ptr<ServedModel>& model, const torch::Tensor& z,
                          const PictureNoise& noise, const torch::Tensor& photograph = {});
+  /// The same for samples of the prior.
+  torch::Tensor pictures(const std::shared_ptr<ServedModel>& model, const LatentSample& samples,
+                         const PictureNoise& noise);
 
   /// Runs something else that uses the networks, and waits until it is done.
   void run(const std::function<void()>& task);
@@ -55,6 +58,8 @@ class ModelThread {
 
   using Clock = std::chrono::steady_clock;
 
+  /// One picture after another, each of them given by `draw`.
+  torch::Tensor one_by_one(int64_t count, const std::function<torch::Tensor(int64_t number)>& draw);
   void enqueue(const std::shared_ptr<Job>& job, int64_t rows);
   void run_task(const std::function<void()>& task);
   void work();

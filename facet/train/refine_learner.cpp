@@ -2,21 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "facet/core/torch.h"
-#include "facet/model/fingerprint.h"
+#include "facet/prior/sampling.h"
 #include "facet/train/training_data.h"
 
 namespace facet {
 
 namespace {
 
+/// Draws of the latent flow per image: its network is small, and sees much at once.
+constexpr int64_t latent_draws = 8;
 /// Steps between updates of the average.
 constexpr int64_t average_stride = 4;
 
 std::shared_ptr<Refiner> new_refiner(const RefineConfig& config, const Vae& model, const Key& key) {
-  auto refiner = std::make_shared<Refiner>(config.network, model.shape(), fingerprint(model),
-                                           key.fold("network"));
+  auto refiner = std::make_shared<Refiner>(config.network, model, key.fold("network"));
   refiner->move_to(model.device());
   return refiner;
 }
@@ -34,10 +36,11 @@ RefineLearner::RefineLearner(const RefineConfig& config, const Config& run,
       adam_(refiner_->parameters(), config.adam),
       average_(adam_.parameters().clone()),
       parts_(config.batch_size, config.batch_parts, options.ranks, ""),
-      batches_(training_images(run, pack, model_->device(), options.stream_images, notice),
-               key_.fold("batches"), config.batch_size),
+      images_(training_images(run, pack, model_->device(), options.stream_images, notice)),
+      labels_(usable_labels(run.model.factors, pack, images_)),
+      batches_(images_, key_.fold("batches"), config.batch_size),
       plans_(config.batch_size, 0, model_->device()),
-      sums_(torch::zeros({2}, torch::TensorOptions().dtype(kFloat64).device(model_->device()))),
+      sums_(torch::zeros({3}, torch::TensorOptions().dtype(kFloat64).device(model_->device()))),
       graphs_(model_->device(), options.capture && !ranks().through_host()) {}
 
 void RefineLearner::plan(int64_t step) {
@@ -75,19 +78,56 @@ torch::Tensor RefineLearner::loss(const torch::Tensor& images, const torch::Tens
   return torch::mse_loss(velocity, images - noise);
 }
 
+torch::Tensor RefineLearner::latent_loss(const Encoding& encoding, const torch::Tensor& labels,
+                                         const Key& key) {
+  const auto repeated = [](const torch::Tensor& rows) { return rows.repeat({latent_draws, 1}); };
+  // Row by row as for the images, so that a part of a batch draws what the batch draws for it.
+  const auto normal_rows = [&](const Key& own) {
+    std::vector<torch::Tensor> draws;
+    for (int64_t n = 0; n < latent_draws; ++n)
+      draws.push_back(standard_normal(own.fold(static_cast<uint64_t>(n)), encoding.mean.sizes(),
+                                      encoding.mean.options()));
+    return torch::cat(draws);
+  };
+  torch::Tensor places, conditions, times;
+  {
+    torch::NoGradGuard no_gradient;
+    const FactorialMixture& prior = model_->prior;
+    const torch::Tensor z =
+        repeated(encoding.mean) +
+        repeated(torch::exp(0.5 * encoding.log_variance)) * normal_rows(key.fold("draws"));
+    const GaussianRows components = gaussian_rows(
+        prior, with_probable_components(prior, z, labels.defined() ? repeated(labels) : labels)
+                   .components);
+    conditions = latent_conditions(prior, z, components);
+    places = ((z - components.centre) / components.scale).to(kFloat32);
+    times = torch::sigmoid(normal_rows(key.fold("times")).select(1, 0));
+  }
+  const torch::Tensor noise = normal_rows(key.fold("noise"));
+  const torch::Tensor velocity =
+      refiner_->latent_velocity(torch::lerp(noise, places, times.unsqueeze(1)), conditions, times);
+  return torch::mse_loss(velocity, places - noise);
+}
+
 torch::Tensor RefineLearner::compute_part(const BatchPart& part) {
   const StepSlots& slots = plans_.slots();
   const Key key = part.rows(key_.fold("steps").at(slots.step));
   torch::Tensor images, means;
+  Encoding encoding;
   {
     torch::NoGradGuard no_gradient;
     const torch::Tensor pixels = batches_.draw(slots.images, slots.step, part);
     images = to_unit_range(pixels);
-    const torch::Tensor x = model_->likelihood().from_pixels(pixels);
-    means = unit_means(*model_, model_->encode_and_sample(x, key.fold("latents")).second);
+    torch::Tensor z;
+    std::tie(encoding, z) =
+        model_->encode_and_sample(model_->likelihood().from_pixels(pixels), key.fold("latents"));
+    means = unit_means(*model_, z);
   }
-  const torch::Tensor share = part.share(loss(images, means, key));
-  share.backward();
+  const torch::Tensor labels =
+      labels_.defined() ? part.rows(labels_.index_select(0, slots.images)) : labels_;
+  const torch::Tensor share = part.share(torch::stack(
+      {loss(images, means, key), latent_loss(encoding, labels, key.fold("latent flow"))}));
+  share.sum().backward();
   debug_.tensors.emplace_back("the decoded means", means);
   return share.detach();
 }
@@ -109,8 +149,8 @@ void RefineLearner::compute_step() {
   const torch::Tensor norm = adam_.gradient_norm();
   adam_.begin_step();
   adam_.update(adam_.range_of(refiner_->parameters()), plans_.slots().learning_rate, norm);
-  sums_ += torch::stack({total.to(kFloat64), norm.to(kFloat64)});
-  debug_.loss = total;
+  sums_ += torch::cat({total.to(kFloat64), norm.to(kFloat64).view({1})});
+  debug_.loss = total.sum();
   debug_.finite = norm + debug_.loss;
   debug_.tensors.emplace_back("the loss", debug_.loss);
 }

@@ -45,7 +45,7 @@ class RefineLearner {
   Adam& adam() { return adam_; }
   /// The average of the weights, flat as Adam::parameters().
   torch::Tensor& average() { return average_; }
-  /// The sums of losses and of gradient norms since the last metrics line, float64 [2].
+  /// The sums of both losses and of gradient norms since the last metrics line, float64 [3].
   torch::Tensor& sums() { return sums_; }
   int64_t image_count() const { return batches_.count(); }
   Ranks& ranks() const { return parts_.ranks(); }
@@ -53,11 +53,13 @@ class RefineLearner {
  private:
   void plan(int64_t step);
   void compute_step();
-  /// The share of a part in the loss of the batch, whose gradient is added to those of the parts
-  /// before.
+  /// The shares of a part in the losses of the batch, [2], whose gradient is added to those of the
+  /// parts before.
   torch::Tensor compute_part(const BatchPart& part);
   /// The loss of images [B, C, H, W] and their means, in [-1, 1].
   torch::Tensor loss(const torch::Tensor& images, const torch::Tensor& means, const Key& key);
+  /// That of the flow of latent vectors, for images with these encodings and labels [B, I].
+  torch::Tensor latent_loss(const Encoding& encoding, const torch::Tensor& labels, const Key& key);
   void update_average(int64_t step);
 
   RefineConfig config_;
@@ -67,6 +69,8 @@ class RefineLearner {
   Adam adam_;
   torch::Tensor average_;
   RankParts parts_;
+  ImageSet images_;
+  torch::Tensor labels_;  ///< of named factors, [N, I]; may be undefined
   Batches batches_;
   PlanTable plans_;
   std::vector<StepPlan> planned_;  ///< those in the table

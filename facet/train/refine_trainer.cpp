@@ -15,7 +15,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* refiner_state_format = "facet-refiner-state-1";
+constexpr const char* refiner_state_format = "facet-refiner-state-2";
 
 const Pack& of_the_models_shape(const Pack& pack, const LoadedRun& run) {
   const std::string& path = run.config.data.pack;
@@ -97,7 +97,8 @@ int64_t RefineTrainer::restore_from(const std::filesystem::path& path) {
   };
   if (metadata("format") != refiner_state_format)
     resuming.fail(fmt::format("a state of format '{}'", metadata("format")),
-                  fmt::format("'{}'", refiner_state_format), "is the file damaged?");
+                  fmt::format("'{}'", refiner_state_format),
+                  "was it begun by an earlier version? --overwrite begins anew");
   if (metadata("model") != refiner()->model())
     resuming.fail("a refiner of another model", "that of this one",
                   "was the run trained further? --overwrite begins anew");
@@ -118,7 +119,7 @@ int64_t RefineTrainer::restore_from(const std::filesystem::path& path) {
   adam.restore(numbers[3], {file.get("adam.first", kFloat32, flat, object),
                             file.get("adam.second", kFloat32, flat, object)});
   adam.from_order(learner_.average(), file.get("average", kFloat32, flat, object));
-  learner_.sums().copy_(file.get("metrics.sums", kFloat64, {2}, object));
+  learner_.sums().copy_(file.get("metrics.sums", kFloat64, {3}, object));
   step_ = saved_step_ = numbers[0];
   logged_step_ = numbers[1];
   require_metrics(folder_.refiner_metrics(), {numbers[2], metadata("metrics")});
@@ -143,16 +144,18 @@ void RefineTrainer::log() {
   require_finite();
   const auto count = static_cast<double>(step_ - logged_step_);
   const std::vector<double> sums = to_doubles(learner_.sums());
-  const RefineReport report{step_, config_.steps, sums[0] / count, sums[1] / count,
-                            config_.rate_at(step_ - 1)};
+  const RefineReport report{step_,           config_.steps,   sums[0] / count,
+                            sums[1] / count, sums[2] / count, config_.rate_at(step_ - 1)};
   learner_.sums().zero_();
   logged_step_ = step_;
   if (!ranks_.first()) return;
   metrics_->write({{"step", report.step},
                    {"loss", report.loss},
+                   {"latent_loss", report.latent_loss},
                    {"gradient_norm", report.gradient_norm},
                    {"learning_rate", report.learning_rate}});
   events_->scalar("refiner/loss", step_, report.loss);
+  events_->scalar("refiner/latent_loss", step_, report.latent_loss);
   events_->scalar("refiner/gradient_norm", step_, report.gradient_norm);
   events_->scalar("refiner/learning_rate", step_, report.learning_rate);
   events_->flush();

@@ -159,6 +159,18 @@ torch::Tensor factor_labels(const torch::Tensor& labels, const std::vector<int64
   return torch::stack(chosen, 1);
 }
 
+torch::Tensor usable_labels(const std::vector<FactorOptions>& factors, const Pack& pack,
+                            const ImageSet& images) {
+  for (const FactorOptions& factor : factors) {
+    const auto same = [&](const Property& property) {
+      return property.name == factor.property && property.values == factor.values;
+    };
+    if (factor.named() && std::none_of(pack.properties.begin(), pack.properties.end(), same))
+      return {};
+  }
+  return factor_labels(images.labels, find_label_columns(factors, pack));
+}
+
 torch::Tensor value_weights(const torch::Tensor& labels, int64_t components, double balance) {
   const torch::Tensor known = labels.index_select(0, labels.ge(0).nonzero().squeeze(1));
   const torch::Tensor counts = torch::bincount(known, {}, components).to(kFloat64);

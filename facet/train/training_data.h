@@ -54,6 +54,10 @@ Config with_value_names(Config config, const Pack& pack);
 /// factors; undefined if all are free.
 torch::Tensor factor_labels(const torch::Tensor& labels, const std::vector<int64_t>& columns);
 
+/// The same for images of data that may lack the properties, or have other values: then undefined.
+torch::Tensor usable_labels(const std::vector<FactorOptions>& factors, const Pack& pack,
+                            const ImageSet& images);
+
 /// frequency^-balance of each value among the known labels, with a mean of one over them, [K].
 torch::Tensor value_weights(const torch::Tensor& labels, int64_t components, double balance);
 

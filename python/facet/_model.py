@@ -102,8 +102,8 @@ class Model:
         `values` is a dict of such values, for factors whose names are no Python words. With `refined` the run's refiner,
         which `facet refine` trains, makes the images sharp in so many steps.
         """
-        z, _ = self.sample_latents(1 if count is None else count, seed=seed, values=values, **more)
-        pixels = self._core.refine(z, seed, refine_steps) if refined else self._core.decode(z, None)
+        z, components = self.sample_latents(1 if count is None else count, seed=seed, values=values, **more)
+        pixels = self._core.refine(z, components, seed, refine_steps) if refined else self._core.decode(z, None)
         return to_images(pixels, count is None)
 
     def sample_latents(self, count, *, seed=1, values=None, **more):

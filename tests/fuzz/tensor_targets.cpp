@@ -125,7 +125,7 @@ std::vector<std::string> refiner_seeds() {
   options.multipliers = {1};
   options.blocks = 1;
   const std::filesystem::path path = input_file("seed-refiner.safetensors", "");
-  write_refiner(path, Refiner(options, ImageShape{1, 4, 4}, fingerprint(known_model()), Key(1)));
+  write_refiner(path, Refiner(options, known_model(), Key(1)));
   return {tensor_input_of(bytes_of(path))};
 }
 

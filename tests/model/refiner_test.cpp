@@ -31,8 +31,7 @@ Vae refined_model(const std::string& likelihood = "gaussian", uint64_t seed = 1)
 /// A refiner whose network is not zero.
 std::shared_ptr<Refiner> random_refiner(const Vae& model) {
   torch::NoGradGuard no_gradient;
-  auto refiner =
-      std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4));
+  auto refiner = std::make_shared<Refiner>(small_network, model, Key(4));
   uint64_t number = 0;
   for (const auto& [name, parameter] : refiner->parameters())
     parameter.add_(0.05 * standard_normal(Key(5).fold(number++), parameter.sizes(), kFloat32));
@@ -86,8 +85,7 @@ TEST(Refiner, MeansAreInTheUnitRangeForEveryLikelihood) {
 TEST(Refiner, PicturesWithOneNumberShareTheirNoise) {
   const Vae model = refined_model();
   // A new network is zero: a picture is its noise.
-  const Refinement untrained{
-      std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4)), 2};
+  const Refinement untrained{std::make_shared<Refiner>(small_network, model, Key(4)), 2};
   const torch::Tensor row =
       decode_pictures(model, latents(4), untrained, PictureNoise::by_row(Key(7), 4, 2));
   EXPECT_TRUE(row[0].equal(row[1]));
@@ -112,10 +110,38 @@ TEST(Refiner, APictureDependsOnItsMeanAndOnTheSteps) {
   EXPECT_TRUE(decode_pictures(model, latents(3), {}, noise).equal(decode_means(model, latents(3))));
 }
 
+TEST(Refiner, SamplesAreMovedAndLatentVectorsOfImagesAreNot) {
+  const Vae model = refined_model();
+  const LatentSample samples = sample_latents(Key(6), model.prior, 3);
+  // The velocity of a new network is zero.
+  const Refinement untrained{std::make_shared<Refiner>(small_network, model, Key(4)), 2};
+  EXPECT_TRUE(close(likely_latents(model.prior, samples, untrained), samples.z, 1e-6, 1e-6));
+  const Refinement refinement{random_refiner(model), 2};
+  const torch::Tensor moved = likely_latents(model.prior, samples, refinement);
+  EXPECT_FALSE(close(moved, samples.z, 0, 1e-3));
+  const PictureNoise noise = PictureNoise::each(Key(7), 3);
+  EXPECT_TRUE(decode_pictures(model, samples, refinement, noise)
+                  .equal(decode_pictures(model, moved, refinement, noise)));
+}
+
+TEST(Refiner, LatentVectorsAreGivenTheirCentresAndHowClearlyTheyAreOfValues) {
+  FactorialMixture prior({{"free", 2, 2}, {"named", 3, 1, "colour", {"a", "b", "c"}}}, {});
+  for (size_t i = 0; i < 2; ++i)
+    prior.posteriors[i] =
+        random_posterior(Key(11).fold(i), prior.factors[i].components, i == 0 ? 2 : 1);
+  const LatentSample samples = sample_latents(Key(12), prior, 20);
+  const GaussianRows rows = gaussian_rows(prior, samples.components);
+  const torch::Tensor conditions = latent_conditions(prior, samples.z, rows);
+  ASSERT_EQ(conditions.sizes(), (std::vector<int64_t>{20, latent_condition_count(prior)}));
+  EXPECT_TRUE(conditions.narrow(1, 0, 3).equal(rows.centre.to(kFloat32)));
+  const torch::Tensor g = e_step({prior.split(samples.z)[1]}, prior.posteriors[1], {});
+  EXPECT_TRUE(close(torch::exp(10 * conditions.narrow(1, 3, 3).to(kFloat64)),
+                    g.clamp_min(std::exp(-10.0)), 1e-4, 0));
+}
+
 TEST(Refiner, PhotographsKeepHalfOfThemselves) {
   const Vae model = refined_model();
-  const Refinement untrained{
-      std::make_shared<Refiner>(small_network, model.shape(), fingerprint(model), Key(4)), 3};
+  const Refinement untrained{std::make_shared<Refiner>(small_network, model, Key(4)), 3};
   const PictureNoise noise = PictureNoise::each(Key(7), 2);
   const torch::Tensor photographs = (uniform(Key(9), {2, 1, 9, 8}, kFloat32) * 255).to(kUInt8);
   const torch::Tensor z = encode_pixels(model, photographs).mean;
@@ -162,7 +188,10 @@ TEST(RefinerFile, RefusesAnotherModelAndDamage) {
   const TensorFile good = file;
   file.metadata["format"] = "facet-model-1";
   write_safetensors(folder / "refiner", file, "test");
-  EXPECT_NE(message(model).find("'facet-refiner-1'"), std::string::npos);
+  EXPECT_NE(message(model).find("'facet-refiner-2'"), std::string::npos);
+  file.metadata["format"] = "facet-refiner-1";
+  write_safetensors(folder / "refiner", file, "test");
+  EXPECT_NE(message(model).find("of an earlier version"), std::string::npos);
   file = good;
   file.tensors.erase("up0.0.norm1.weight");
   write_safetensors(folder / "refiner", file, "test");

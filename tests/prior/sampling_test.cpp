@@ -49,6 +49,48 @@ TEST(Predictive, BlocksAreDrawnFromTheirComponents) {
   }
 }
 
+TEST(ProbableComponents, AreThoseOfTheEStepOrOfLabels) {
+  FactorialMixture prior({{"one", 2, 1}, {"two", 3, 2}}, Hyperprior{});
+  for (size_t i = 0; i < 2; ++i)
+    prior.posteriors[i] =
+        random_posterior(Key(34).fold(i), prior.factors[i].components, i == 0 ? 1 : 2);
+  const torch::Tensor z = 2 * normal64(Key(35), {50, 3});
+  const torch::Tensor labels = torch::full({50, 2}, -1, kInt64);
+  labels[3][1] = 2;
+  labels[4][1] = 0;
+  const torch::Tensor components = with_probable_components(prior, z, labels).components;
+  const auto blocks = prior.split(z);
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t n = 0; n < 50; ++n) {
+      const int64_t label = labels[n][i].item<int64_t>();
+      const torch::Tensor gamma = e_step({blocks[i].narrow(0, n, 1)}, prior.posteriors[i], {});
+      EXPECT_EQ(components[n][i].item<int64_t>(),
+                label >= 0 ? label : gamma.argmax().item<int64_t>());
+    }
+  const torch::Tensor unlabelled = with_probable_components(prior, z).components;
+  EXPECT_FALSE(unlabelled.equal(components)) << "labels that say what z says tell nothing";
+  EXPECT_TRUE(join({{z, components}, {z, components}}).components.equal(components.repeat({2, 1})));
+}
+
+TEST(GaussianRows, AreTheCentresAndScalesOfEveryFactorsComponent) {
+  FactorialMixture prior({{"one", 2, 1}, {"two", 3, 2}}, Hyperprior{});
+  for (size_t i = 0; i < 2; ++i)
+    prior.posteriors[i] =
+        random_posterior(Key(36).fold(i), prior.factors[i].components, i == 0 ? 1 : 2);
+  const torch::Tensor components = torch::tensor({1, 0, 0, 2, 1, 1}, kInt64).view({3, 2});
+  const GaussianRows rows = gaussian_rows(prior, components);
+  const auto centres = prior.split(rows.centre), scales = prior.split(rows.scale);
+  for (size_t i = 0; i < 2; ++i) {
+    const NormalGamma q = prior.posteriors[i].mean();
+    for (int64_t n = 0; n < 3; ++n) {
+      const int64_t k = components[n][static_cast<int64_t>(i)].item<int64_t>();
+      EXPECT_TRUE(centres[i][n].equal(q.m[k]));
+      EXPECT_TRUE(
+          close(scales[i][n], torch::sqrt((q.s[k] + 1) / q.s[k] * q.b[k] / q.a[k]), 1e-12, 0));
+    }
+  }
+}
+
 TEST(SampleComponents, FrequenciesAreTheExpectedWeights) {
   FactorPosterior posterior = random_posterior(Key(28), 4, 1);
   posterior.counts = torch::tensor({1.0, 30.0, 0.5, 8.5}, kFloat64);

@@ -7,7 +7,6 @@
 #include "facet/data/image_file.h"
 #include "facet/data/pack.h"
 #include "facet/model/editing.h"
-#include "facet/model/fingerprint.h"
 #include "facet/model/generate.h"
 #include "facet/model/refiner.h"
 #include "tests/contains.h"
@@ -32,8 +31,7 @@ TEST(RefinedExplorer, StatesOfOneSeedShareTheirNoise) {
   const auto model = small_model();
   // A new network is zero: a picture is its noise.
   const UnetOptions network{"custom", 16, {1, 2}, 1, 4};
-  write_refiner(folder / "run/refiner.safetensors",
-                Refiner(network, model->shape(), fingerprint(*model), Key(1)));
+  write_refiner(folder / "run/refiner.safetensors", Refiner(network, *model, Key(1)));
   const Json images = refined_pictures(folder / "run", R"([{"seed": 5}, {"seed": 6},
       {"seed": 5, "factors": {"glasses": {"component": "with"}}}])");
   EXPECT_EQ(images[0]["png"], images[2]["png"]);
@@ -47,7 +45,7 @@ TEST(RefinedExplorer, ReconstructsAPhotographRefinedToo) {
   write_served_run(folder / "run");
   const auto model = small_model();
   write_refiner(folder / "run/refiner.safetensors",
-                Refiner({"custom", 16, {1, 2}, 1, 4}, model->shape(), fingerprint(*model), Key(1)));
+                Refiner({"custom", 16, {1, 2}, 1, 4}, *model, Key(1)));
   const ApiRequest request =
       post_request("reconstruct", encode_png(Image::filled(3, 16, 16, 90)), "image/png");
   const auto reconstructed = [&](bool refined) {
@@ -76,7 +74,7 @@ TEST(RefinedExplorer, EditsOfAPhotographStartFromIt) {
   write_served_run(folder / "run");
   const auto model = small_model();
   write_refiner(folder / "run/refiner.safetensors",
-                Refiner({"custom", 16, {1, 2}, 1, 4}, model->shape(), fingerprint(*model), Key(1)));
+                Refiner({"custom", 16, {1, 2}, 1, 4}, *model, Key(1)));
   ExplorerOptions options;
   options.run = folder / "run";
   options.refine = {true, 2};

@@ -2,6 +2,8 @@
 // images give the same run, and a failed GPU leaves the last checkpoint.
 #include "facet/train/learner.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "facet/core/error.h"
@@ -48,6 +50,25 @@ struct Planning {
     return {config, Key(3), batches, with_labelled ? &labelled : nullptr, labels};
   }
 };
+
+TEST(UsableLabels, AreOfDataWithTheModelsPropertiesAndValues) {
+  Pack pack = portraits(60);
+  const Config config = with_value_names(learner_config(), pack);
+  const std::vector<FactorOptions>& factors = config.model.factors;
+  const auto usable = [&] {
+    return usable_labels(factors, pack,
+                         select_images(pack, {Split::train}, config.data, true, torch::kCPU));
+  };
+  const torch::Tensor labels = usable();
+  ASSERT_TRUE(labels.defined());
+  EXPECT_TRUE(labels.ge(0).any().item<bool>());
+  for (Property& property : pack.properties)
+    std::reverse(property.values.begin(), property.values.end());
+  EXPECT_FALSE(usable().defined()) << "other values have these numbers";
+  pack.properties.clear();
+  pack.labels = torch::empty({pack.count(), 0}, kInt32);
+  EXPECT_FALSE(usable().defined());
+}
 
 TEST(StepPlan, IsAFunctionOfPhaseAndStepAlone) {
   Planning one, other;

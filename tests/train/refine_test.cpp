@@ -2,6 +2,8 @@
 // and it refuses what it cannot continue.
 #include <cstdio>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@
 #include "facet/cuda/gpu.h"
 #include "facet/data/batches.h"
 #include "facet/model/generate.h"
+#include "facet/prior/sampling.h"
 #include "facet/train/refine_trainer.h"
 #include "facet/train/trainer.h"
 #include "tests/message_of.h"
@@ -55,6 +58,7 @@ class RefineTest : public testing::Test {
     Trainer(config, portraits(200), RunFolder{*folder_ / "trained"}, torch::kCPU, false, {}).run();
   }
   static void TearDownTestSuite() {
+    refined_.reset();
     delete folder_;
     folder_ = nullptr;
   }
@@ -71,10 +75,24 @@ class RefineTest : public testing::Test {
   }
   void TearDown() override {
     for (const auto& entry : fs::directory_iterator(folder_->path()))
-      if (entry.path().filename() != "trained") fs::remove_all(entry.path());
+      if (entry.path().filename() != "trained" && entry.path().filename() != "refined")
+        fs::remove_all(entry.path());
+  }
+  /// A copy with a refiner that was trained for a moment, and the losses on the way.
+  static const LoadedRun& refined() {
+    if (refined_) return *refined_;
+    refined_ = copy("refined");
+    RefineConfig config = tiny_refiner(220);
+    config.log_every = 22;
+    RefineCallbacks callbacks;
+    callbacks.report = [](const RefineReport& report) { reports_.push_back(report); };
+    RefineTrainer(config, *refined_, portraits(200), false, callbacks).run();
+    return *refined_;
   }
 
   static inline TemporaryFolder* folder_ = nullptr;
+  static inline std::optional<LoadedRun> refined_;
+  static inline std::vector<RefineReport> reports_;
 };
 
 TEST_F(RefineTest, AResumedRefinerIsTheSameBitForBit) {
@@ -111,15 +129,9 @@ double distance(const torch::Tensor& one, const torch::Tensor& other) {
 }
 
 TEST_F(RefineTest, RefinedReconstructionsVaryAsImagesDoAndResembleTheirOwn) {
-  const LoadedRun run = copy("run");
-  RefineConfig config = tiny_refiner(220);
-  config.log_every = 22;
-  std::vector<double> losses;
-  RefineCallbacks callbacks;
-  callbacks.report = [&](const RefineReport& report) { losses.push_back(report.loss); };
-  ASSERT_TRUE(RefineTrainer(config, run, portraits(200), false, callbacks).run());
-  ASSERT_EQ(losses.size(), 10u);
-  EXPECT_LT(losses.back(), 0.4 * losses.front());
+  const LoadedRun& run = refined();
+  ASSERT_EQ(reports_.size(), 10u);
+  EXPECT_LT(reports_.back().loss, 0.4 * reports_.front().loss);
   const torch::Tensor images = portraits(200).images.slice(0, 60);
   const torch::Tensor z = encode_pixels(*run.model, images).mean;
   const PictureNoise noise = PictureNoise::each(Key(1), 60);
@@ -131,6 +143,33 @@ TEST_F(RefineTest, RefinedReconstructionsVaryAsImagesDoAndResembleTheirOwn) {
   EXPECT_NEAR(spread(refined), spread(images), 0.35 * (spread(images) - spread(means)));
   // Nothing but chance would make the distances equal.
   EXPECT_LT(distance(refined, images), 0.95 * distance(refined, images.roll(1, 0)));
+}
+
+/// The covariance of latent vectors within their components, in units of the components' scales.
+torch::Tensor covariance_within(const Vae& model, const LatentSample& latents) {
+  const GaussianRows rows = gaussian_rows(model.prior, latents.components);
+  return torch::cov(((latents.z - rows.centre) / rows.scale).t());
+}
+
+TEST_F(RefineTest, SamplesAreMovedToWhereEncodingsLie) {
+  const LoadedRun& run = refined();
+  EXPECT_LT(reports_.back().latent_loss, 0.9 * reports_.front().latent_loss);
+  torch::NoGradGuard no_gradient;
+  const Vae& model = *run.model;
+  const Encoding encoding = encode_pixels(model, portraits(200).images.slice(0, 200));
+  std::vector<torch::Tensor> draws;
+  for (uint64_t n = 0; n < 10; ++n) draws.push_back(encoding.sample(Key(1).fold(n)));
+  const torch::Tensor wanted =
+      covariance_within(model, with_probable_components(model.prior, torch::cat(draws)));
+  const LatentSample samples = sample_latents(Key(2), model.prior, 2000);
+  const torch::Tensor moved = likely_latents(model.prior, samples, load_refinement(run, {true, 8}));
+  const auto error = [&](const torch::Tensor& z) {
+    return (covariance_within(model, {z, samples.components}) - wanted).norm().item<double>();
+  };
+  EXPECT_LT(error(moved), 0.6 * error(samples.z));
+  // They stay in their components, but for those at the edge.
+  const torch::Tensor found = with_probable_components(model.prior, moved).components;
+  EXPECT_GT(found.eq(samples.components).all(1).to(kFloat64).mean().item<double>(), 0.9);
 }
 
 TEST_F(RefineTest, RefusesWhatItCannotContinue) {
