@@ -51,8 +51,7 @@ struct GroupNormSilu : torch::autograd::Function<GroupNormSilu> {
     });
     context->save_for_backward({x, weight, bias, modulation, scales, moments});
     context->saved_data["silu"] = silu;
-    context->saved_data["type"] =
-        any_modulation ? any_modulation->scalar_type() : kFloat32;
+    context->saved_data["type"] = any_modulation ? any_modulation->scalar_type() : kFloat32;
     return y;
   }
 

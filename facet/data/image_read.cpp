@@ -8,9 +8,11 @@
 #include <set>
 #include <utility>
 #include <vector>
+// The second needs what the first declares.
+// clang-format off
 #include <vips/vips.h>
-
 #include <vips/vector.h>
+// clang-format on
 
 #include <fmt/format.h>
 

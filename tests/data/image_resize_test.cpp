@@ -1,10 +1,12 @@
 // Pictures brought to a size, in memory and while they are read.
 #include <cmath>
+// The second needs what the first declares.
+// clang-format off
+#include <vips/vips.h>
+#include <vips/vector.h>
+// clang-format on
 
 #include <gtest/gtest.h>
-#include <vips/vips.h>
-
-#include <vips/vector.h>
 
 #include "facet/core/error.h"
 #include "facet/core/file.h"
