@@ -12,7 +12,8 @@ namespace facet {
 
 namespace {
 
-constexpr int64_t narrowest_flow = 256;
+/// The width of the network, but at least twice the dimensions; few of them need less.
+constexpr int64_t usual_width = 256, width_per_dimension = 16;
 constexpr uint64_t flow_blocks = 3;
 
 /// Its outputs have the variance of its inputs, or are zero.
@@ -29,7 +30,8 @@ torch::Tensor flow_output(const LayerParameters& layer, const torch::Tensor& x) 
 }  // namespace
 
 VectorFlow::VectorFlow(int64_t dimensions, int64_t conditions, const Key& key) {
-  const int64_t width = std::max(narrowest_flow, 2 * dimensions);
+  const int64_t width =
+      std::max(std::min(usual_width, width_per_dimension * dimensions), 2 * dimensions);
   input_ = flow_layer(dimensions + conditions, width, key.fold("input"));
   for (uint64_t n = 0; n < flow_blocks; ++n) {
     const Key own = key.fold("block").fold(n);

@@ -175,10 +175,11 @@ test("what needs a server is not shown", async () => {
   assert.doesNotMatch(await browser.evaluate("document.getElementById('drop').innerText"), /facet serve/);
 });
 
-test("after loading, everything works without a network", async () => {
+test("after loading, everything works without a network", async (t) => {
   await open("#seed=3&t=0.6&glasses=without");
   await browser.until(complete);
   await host.close();
+  t.after(async () => (host = await serveFolder(join(folder, "host"))));
   await browser.changes(() => browser.click(glasses));
   await browser.click("#combinations summary");
   await browser.until("document.querySelectorAll('#grid .cell').length === 8");
@@ -186,7 +187,9 @@ test("after loading, everything works without a network", async () => {
   await browser.until("document.querySelectorAll('#factors [data-factor=style] input[type=range]').length === 4");
   await browser.chooseFile("#file", portrait);
   await browser.until("document.getElementById('edited').naturalWidth > 0");
-  assert.match(await browser.evaluate("document.querySelector('#code [data-factor=glasses] .note').textContent"), /^without \(\d+(\.\d)? %\)$/);
+  const note = "document.querySelector('#code [data-factor=glasses] .note').textContent";
+  await browser.until(`${note} !== ''`); // the picture may come before the probabilities
+  assert.match(await browser.evaluate(note), /^without \(\d+(\.\d)? %\)$/);
   await browser.changes(() => browser.click("#code [data-factor=glasses] .switch"), "edited");
   await browser.changes(() => browser.click("#keep-offset"), "edited");
   assert.ok(classifier.score(await pixels("edited")) > 0);
@@ -196,7 +199,6 @@ test("after loading, everything works without a network", async () => {
   assert.match(await browser.text("training-state"), /Finished after phase 3 joint, step 800/);
   assert.equal(await browser.evaluate("document.querySelectorAll('#living-rows tr').length"), 3);
   assert.deepEqual(browser.complaints, []);
-  host = await serveFolder(join(folder, "host"));
 });
 
 test("a photo of another size is cropped and converted, and the page says so", async () => {
