@@ -123,6 +123,22 @@ TEST(Network, AutoFollowsTheSizeOfTheImages) {
   }
 }
 
+TEST(Network, TheLargestTensorIsALayerOrThePatchesOfImages) {
+  const auto largest = [](const NetworkOptions& options, const ImageShape& shape,
+                          int64_t channels) {
+    return largest_tensor(convolution_layers(options, shape), channels);
+  };
+  EXPECT_EQ(largest(custom({600, 64}, {1, 2}, 3), {1, 28, 28}, 1), 28 * 28 * 600);
+  // Six channels under a kernel of 7 are 294 numbers, with a bias, filled up to 320.
+  EXPECT_GE(largest(custom({32, 64}, {1, 2}, 7), {3, 64, 64}, 6), 64 * 64 * 320);
+  ModelOptions options = model_options("paper28", "gaussian", {{"one", 2, 2}});
+  options.network = custom({32, 64}, {1, 2}, 7);
+  const Vae model(options, {3, 64, 64}, Key(1));
+  const int64_t all = model.images_at_once(1'000'000, int64_t{1} << 40);
+  EXPECT_GT(all, 100);
+  EXPECT_LT(all * 64 * 64 * 320, int64_t{1} << 31) << "kernels count in 32 bits";
+}
+
 TEST(Network, ImpossibleStacksAreRefused) {
   const auto expect_message = [](const NetworkOptions& options, const std::string& part,
                                  const ImageShape& shape = {1, 8, 8}) {
