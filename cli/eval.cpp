@@ -178,6 +178,7 @@ void add_eval_command(const Command& program) {
                                    "Steps of the refiner, for --fidelity and --judge-refined")
                            .range(int64_t{1}, kMostRefineSteps)
                            .show_default();
+  const Option guidance = add_guidance_option(command, arguments->request.refine);
   command.place_options(arguments->place.device, arguments->place.precision);
   command.run([=] {
     for (const auto& [option, name] :
@@ -189,10 +190,12 @@ void add_eval_command(const Command& program) {
          {std::pair{vectors, "--vectors"}, std::pair{labels, "--labels"}})
       if (option.given()) arguments->vector_option = name;
     EvaluationRequest& request = arguments->request;
-    if (steps.given() && !request.measure_fidelity && !request.refine.refined)
-      Attempt{"measuring the run", arguments->run}.fail("--refine-steps alone",
-                                                        "--fidelity or --judge-refined beside it");
-    request.fidelity.refine_steps = request.refine.steps;
+    for (const auto& [option, name] :
+         {std::pair{steps, "--refine-steps"}, std::pair{guidance, "--refine-guidance"}})
+      if (option.given() && !request.measure_fidelity && !request.refine.refined)
+        Attempt{"measuring the run", arguments->run}.fail(
+            fmt::format("{} alone", name), "--fidelity or --judge-refined beside it");
+    request.fidelity.refine = request.refine;
     request.evaluation.seed = request.classifier.seed = request.fidelity.seed = arguments->seed;
     if (!arguments->json)
       request.notice = [](const std::string& sentence) {

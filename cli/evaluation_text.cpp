@@ -227,7 +227,9 @@ void print_classifier_report(const ClassifierReport& report) {
   const bool refined = report.refine_steps > 0;
   fmt::print("evaluation classifier, trained on {} labelled images; {} samples per value{}\n",
              report.training_labels, report.samples,
-             refined ? fmt::format(", also refined in {} steps", report.refine_steps) : "");
+             refined ? fmt::format(", also refined in {} steps with guidance {}",
+                                   report.refine_steps, report.refine_guidance)
+                     : "");
   fmt::print("  {:<{}}  real images  reconstructed   samples  {}by value\n", "factor", width,
              refined ? "refined   " : "");
   for (const ClassifierReport::Factor& factor : report.factors)

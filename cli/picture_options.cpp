@@ -38,7 +38,16 @@ Option add_refine_options(const Command& command, RefineChoice& choice) {
       .range(int64_t{1}, kMostRefineSteps)
       .needs(refined)
       .show_default();
+  add_guidance_option(command, choice).needs(refined);
   return refined;
+}
+
+Option add_guidance_option(const Command& command, RefineChoice& choice) {
+  return command
+      .option("--refine-guidance", choice.guidance,
+              "How strongly refined pictures follow their means: 1 as images do; else as the "
+              "refiner has it")
+      .range(1.0, kMostGuidance);
 }
 
 void require_inputs(const InputRequest& inputs) {

@@ -18,8 +18,10 @@ void add_picture_options(const Command& command, PictureArguments& arguments, ui
 /// Adds the images, --split, --count and --resize.
 void add_input_options(const Command& command, InputRequest& inputs);
 
-/// Adds --refined, which is returned, and --refine-steps.
+/// Adds --refined, which is returned, --refine-steps and --refine-guidance.
 Option add_refine_options(const Command& command, RefineChoice& choice);
+/// Adds --refine-guidance, which is returned.
+Option add_guidance_option(const Command& command, RefineChoice& choice);
 
 /// An Error where they name no image.
 void require_inputs(const InputRequest& inputs);

@@ -95,7 +95,7 @@ class Model {
   /// Latent vectors that were sampled with `seed`, as pictures that the run's refiner makes sharp:
   /// those of `facet sample --refined`.
   py::array refine(const py::object& latents, const py::object& components, uint64_t seed,
-                   int64_t steps) {
+                   int64_t steps, double guidance) {
     const torch::Tensor z = to_tensor(latents, "latent vectors"),
                         drawn = to_tensor(components, "components");
     require_latents(z);
@@ -103,13 +103,18 @@ class Model {
       throw Error({.doing = "refining pictures",
                    .found = fmt::format("{} steps", steps),
                    .expected = fmt::format("1 to {}", kMostRefineSteps)});
+    if (guidance != 0 && !(guidance >= 1 && guidance <= kMostGuidance))
+      throw Error({.doing = "refining pictures",
+                   .found = fmt::format("a guidance of {}", guidance),
+                   .expected = fmt::format("1 to {}", kMostGuidance)});
     torch::Tensor pixels;
     turns_.take([&] {
-      if (!refiner_) refiner_ = load_refinement(run_, {true, steps}).refiner;
+      const Refinement refinement = load_refinement(run_, {true, steps, guidance}, refiner_);
+      refiner_ = refinement.refiner;
       const torch::Device device = run_.model->device();
-      pixels = decode_pictures(*run_.model, LatentSample{z.to(device), drawn.to(device)},
-                               {refiner_, steps},
-                               PictureNoise::each(Key(seed).fold("samples"), z.size(0)));
+      pixels =
+          decode_pictures(*run_.model, LatentSample{z.to(device), drawn.to(device)}, refinement,
+                          PictureNoise::each(Key(seed).fold("samples"), z.size(0)));
     });
     return to_array(pixels);
   }
@@ -194,7 +199,8 @@ void bind_model(py::module_& module) {
       .def_property_readonly("factors", &Model::factors)
       .def("encode", &Model::encode, arg("pixels"))
       .def("decode", &Model::decode, arg("z"), arg("seed"))
-      .def("refine", &Model::refine, arg("z"), arg("components"), arg("seed"), arg("steps"))
+      .def("refine", &Model::refine, arg("z"), arg("components"), arg("seed"), arg("steps"),
+           arg("guidance"))
       .def("sample", &Model::sample, arg("count"), arg("settings"), arg("seed"))
       .def("edit", &Model::edit, arg("pixels"), arg("settings"), arg("keep_offset"))
       .def("score", &Model::score, arg("pixels"), arg("seed"))

@@ -41,6 +41,7 @@ struct ClassifierReport {
   std::optional<double> refined_joint_agreement;
   int64_t samples = 0;          ///< per value; the joint share has as many as all values together
   int64_t refine_steps = 0;     ///< of the refiner; 0 without one
+  double refine_guidance = 0;   ///< and its strength
   int64_t training_labels = 0;  ///< labelled images that the classifier was trained on
 };
 

@@ -268,6 +268,7 @@ ClassifierReport classify_samples(EvaluationClassifier& classifier, Vae& model,
   ClassifierReport report;
   report.samples = options.samples;
   report.refine_steps = refinement ? refinement.steps : 0;
+  report.refine_guidance = refinement ? refinement.strength() : 0;
   report.training_labels = classifier.training_labels();
   int64_t all_values = 0;
   for (size_t f = 0; f < named.size(); ++f) {
@@ -322,11 +323,10 @@ Json to_json(const ClassifierReport::Samples& samples) {
 }  // namespace
 
 Json to_json(const ClassifierReport& report) {
-  Json json = {{"training_labels", report.training_labels},
-               {"samples", report.samples},
-               {"refine_steps", report.refine_steps},
-               {"joint_agreement", report.joint_agreement},
-               {"factors", Json::array()}};
+  Json json = {
+      {"training_labels", report.training_labels}, {"samples", report.samples},
+      {"refine_steps", report.refine_steps},       {"refine_guidance", report.refine_guidance},
+      {"joint_agreement", report.joint_agreement}, {"factors", Json::array()}};
   if (report.refined_joint_agreement)
     json["refined_joint_agreement"] = *report.refined_joint_agreement;
   for (const ClassifierReport::Factor& factor : report.factors) {

@@ -52,6 +52,7 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
   torch::NoGradGuard no_gradient;
   std::vector<torch::Tensor> parts;
   const int64_t size = model.images_at_once(refinement.refiner->images_at_once());
+  const double strength = refinement.strength();
   for (int64_t begin = 0; begin < z.size(0); begin += size) {
     const int64_t count = std::min(size, z.size(0) - begin);
     const torch::Tensor means = unit_means(model, z.narrow(0, begin, count));
@@ -64,7 +65,8 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
       x = mix_noise(images, x, torch::full({count}, start, x.options()));
     }
     const Velocity velocity = [&](const torch::Tensor& images, double time) {
-      return refinement.refiner->velocity(images, means, torch::full({count}, time, x.options()));
+      return refinement.refiner->guided_velocity(images, means,
+                                                 torch::full({count}, time, x.options()), strength);
     };
     x = follow_flow(velocity, x, start, refinement.steps);
     parts.push_back(from_unit_range(x).to(torch::kCPU));
@@ -74,9 +76,10 @@ torch::Tensor refine_in_slices(const Vae& model, const torch::Tensor& photograph
 
 }  // namespace
 
-Refiner::Refiner(const UnetOptions& options, const Vae& model, const Key& key)
+Refiner::Refiner(const UnetOptions& options, const Vae& model, const Key& key, double guidance)
     : shape_(model.shape()),
       model_(fingerprint(model)),
+      guidance_(guidance),
       network_(options, 2 * shape_.channels, shape_.channels, shape_, key),
       latents_(model.prior.dimensions(), latent_condition_count(model.prior), key.fold("latents")) {
 }
@@ -92,6 +95,15 @@ torch::Tensor Refiner::velocity(const torch::Tensor& x, const torch::Tensor& mea
                                 const torch::Tensor& times) const {
   const auto type = x.is_cuda() ? torch::kBFloat16 : kFloat32;
   return network_.forward(torch::cat({x, means}, 1).to(type), times).to(kFloat32);
+}
+
+torch::Tensor Refiner::guided_velocity(const torch::Tensor& x, const torch::Tensor& means,
+                                       const torch::Tensor& times, double strength) const {
+  if (strength == 1) return velocity(x, means, times);
+  const auto both =
+      velocity(torch::cat({x, x}), torch::cat({means, torch::zeros_like(means)}), times.repeat(2))
+          .chunk(2);
+  return torch::lerp(both[1], both[0], strength);
 }
 
 torch::Device Refiner::device() const { return parameters().front().second.device(); }
@@ -110,8 +122,11 @@ int64_t Refiner::images_at_once() const {
   // The widest layer joins what comes from below with what was seen on the way down.
   const auto& multipliers = network_.options().multipliers;
   const int64_t below = multipliers[std::min<size_t>(1, multipliers.size() - 1)];
+  const int64_t patch = network_.options().patch;
   const int64_t channels = network_.options().width * (below + multipliers.front());
-  return std::clamp<int64_t>(refiner_layer_bytes / (4 * channels * shape_.height * shape_.width), 1,
+  const int64_t places = shape_.height * shape_.width / (patch * patch);
+  const int64_t passes = guidance_ > 0 ? 2 : 1;  // of one image, with its mean and without
+  return std::clamp<int64_t>(refiner_layer_bytes / (4 * channels * places * passes), 1,
                              refined_at_once);
 }
 
@@ -135,6 +150,15 @@ torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
   return torch::lerp(noise, images, times.view({-1, 1, 1, 1}));
 }
 
+torch::Tensor hide_means(const torch::Tensor& means, const torch::Tensor& hidden) {
+  return means.masked_fill(hidden, 0);
+}
+
+double Refinement::strength() const {
+  if (guidance > 0) return guidance;
+  return refiner && refiner->guidance() > 0 ? refiner->guidance() : 1;
+}
+
 torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double start, int64_t steps) {
   torch::NoGradGuard no_gradient;
   const double step = (1.0 - start) / static_cast<double>(steps);
@@ -149,9 +173,11 @@ torch::Tensor follow_flow(const Velocity& velocity, torch::Tensor x, double star
 
 std::string refine_options(const Refinement& refinement) {
   if (!refinement) return "";
-  return refinement.steps == kDefaultRefineSteps
-             ? " --refined"
-             : fmt::format(" --refined --refine-steps {}", refinement.steps);
+  std::string options = " --refined";
+  if (refinement.steps != kDefaultRefineSteps)
+    options += fmt::format(" --refine-steps {}", refinement.steps);
+  if (refinement.guidance > 0) options += fmt::format(" --refine-guidance {}", refinement.guidance);
+  return options;
 }
 
 torch::Tensor latent_conditions(const FactorialMixture& prior, const torch::Tensor& z,

@@ -24,12 +24,18 @@ namespace facet {
 
 class Refiner {
  public:
-  Refiner(const UnetOptions& options, const Vae& model, const Key& key);
+  /// `guidance` is the strength that pictures are drawn with; 0 for a refiner that is never trained
+  /// without means, which has no guidance.
+  Refiner(const UnetOptions& options, const Vae& model, const Key& key, double guidance = 0);
 
   /// v at images x [B, C, H, W] and times [B], given means [B, C, H, W]. On a GPU the network
   /// computes in bfloat16; the result is float32.
   torch::Tensor velocity(const torch::Tensor& x, const torch::Tensor& means,
                          const torch::Tensor& times) const;
+  /// The same with guidance of a strength: v(x, t) + strength (v(x, t | means) - v(x, t)), where
+  /// v(x, t) is given no means. 1 is velocity(), more follows the means more closely.
+  torch::Tensor guided_velocity(const torch::Tensor& x, const torch::Tensor& means,
+                                const torch::Tensor& times, double strength) const;
 
   /// The velocity of latent vectors x [B, Z] at times [B], in units of the components' scales,
   /// given what latent_conditions() says of them. Float32.
@@ -41,6 +47,7 @@ class Refiner {
   /// Those of the flow of images, and "latents.input.weight" and so on.
   NamedTensors parameters() const;
   const UnetOptions& network() const { return network_.options(); }
+  double guidance() const { return guidance_; }
   const ImageShape& shape() const { return shape_; }
   /// The fingerprint of the model that it belongs to (model/fingerprint.h).
   const std::string& model() const { return model_; }
@@ -54,6 +61,7 @@ class Refiner {
  private:
   ImageShape shape_;
   std::string model_;
+  double guidance_;
   Unet network_;
   VectorFlow latents_;
 };
@@ -69,6 +77,9 @@ torch::Tensor unit_means(const Vae& model, const torch::Tensor& z);
 torch::Tensor mix_noise(const torch::Tensor& images, const torch::Tensor& noise,
                         const torch::Tensor& times);
 
+/// Means that say nothing, for those that are hidden from the refiner: all grey.
+torch::Tensor hide_means(const torch::Tensor& means, const torch::Tensor& hidden);
+
 /// dx/dt at images or vectors x and a time.
 using Velocity = std::function<torch::Tensor(const torch::Tensor& x, double time)>;
 /// Follows dx/dt = v from x at time `start` to t = 1 in `steps` steps of Heun's method; the last is
@@ -82,8 +93,11 @@ inline constexpr double kPhotographStart = 0.5;
 struct Refinement {
   std::shared_ptr<const Refiner> refiner;  ///< null: they are the means
   int64_t steps = kDefaultRefineSteps;
+  double guidance = 0;  ///< 0: as the refiner has it
 
   explicit operator bool() const { return refiner != nullptr; }
+  /// The strength of guidance: 1 for none.
+  double strength() const;
 };
 
 /// The options of a command that refines in this way, each after a space: " --refined".

@@ -33,6 +33,17 @@ void require_unet_in(const TensorFile& file, const UnetOptions& network, const A
         "is the file damaged?");
 }
 
+/// Refiners of earlier versions have none.
+double read_guidance(const std::string& text, const Attempt& reading) {
+  if (text.empty()) return 0;
+  const Json number = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const double guidance = number.is_number() ? number.get<double>() : -1;
+  if (guidance != 0 && !(guidance >= 1 && guidance <= kMostGuidance))
+    reading.fail(fmt::format("guidance '{}'", text), fmt::format("0, or 1 to {}", kMostGuidance),
+                 "is the file damaged?");
+  return guidance;
+}
+
 }  // namespace
 
 void write_refiner(const std::filesystem::path& path, const Refiner& refiner,
@@ -43,7 +54,8 @@ void write_refiner(const std::filesystem::path& path, const Refiner& refiner,
   file.metadata = {{"format", refiner_format},
                    {"model", refiner.model()},
                    {"shape", write_options(ShapeOptions(refiner.shape())).dump()},
-                   {"network", write_options(refiner.network()).dump()}};
+                   {"network", write_options(refiner.network()).dump()},
+                   {"guidance", fmt::format("{}", refiner.guidance())}};
   write_safetensors(path, file, "saving the refiner");
 }
 
@@ -66,6 +78,7 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
     reading.fail(fmt::format("the refiner of another model, {}", metadata("model")),
                  fmt::format("that of this one, {}", own),
                  "was the run trained further? 'facet refine RUN --overwrite' makes a new one");
+  const double guidance = read_guidance(metadata("guidance"), reading);
   UnetOptions network;
   ShapeOptions shape;
   read_options(network, parse_config(metadata("network"), object), object);
@@ -73,9 +86,10 @@ std::shared_ptr<Refiner> read_refiner(const std::filesystem::path& path, const V
   if (shape.shape() != model.shape())
     reading.fail("a refiner of images of another size", "that of the model's", "is it damaged?");
   // Checked before anything of this size is allocated.
-  file.get_weight("input.weight", {network.width, 2 * shape.channels, 3, 3}, object);
+  const int64_t inputs = 2 * shape.channels * network.patch * network.patch;
+  file.get_weight("input.weight", {network.width, inputs, 3, 3}, object);
   require_unet_in(file, network, reading);
-  auto refiner = std::make_shared<Refiner>(network, model, Key(0));
+  auto refiner = std::make_shared<Refiner>(network, model, Key(0), guidance);
   for (const auto& [name, parameter] : refiner->parameters()) {
     const torch::Tensor& stored = file.get_weight(name, parameter.sizes(), object);
     if (!torch::isfinite(stored).all().item<bool>())

@@ -1,5 +1,7 @@
 // A U-Net: images go down through levels of half the size each and up again, and every level on the
-// way up also sees what the way down had there. Residual blocks with group norm, each scaled and
+// way up also sees what the way down had there. Large images may enter as patches: the pixels of a
+// square are the channels of one place, so that the largest level, which costs most, has a quarter
+// of the places for squares of two by two. Residual blocks with group norm, each scaled and
 // shifted by a time in [0, 1]; attention between all pixels on the small levels. The last layers of
 // blocks and of the network start at zero, so that a new network gives zero.
 #pragma once

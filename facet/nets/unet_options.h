@@ -15,6 +15,7 @@ struct UnetOptions {
   std::vector<int64_t> multipliers;
   int64_t blocks = 0;
   int64_t attention = 0;
+  int64_t patch = 1;
 
   void visit(OptionVisitor& visitor);
 };

@@ -42,8 +42,9 @@ ImageGroups compared_images(const LoadedRun& run, const ImageSet& real, int64_t 
                         {"other images", half(count)},
                         {"means of samples", decode_pictures(model, samples, {}, noise)}};
   if (refinement)
-    groups.emplace_back(fmt::format("refined, {} steps", refinement.steps),
-                        decode_pictures(model, samples, refinement, noise));
+    groups.emplace_back(
+        fmt::format("refined, {} steps, guidance {}", refinement.steps, refinement.strength()),
+        decode_pictures(model, samples, refinement, noise));
   return groups;
 }
 
@@ -115,8 +116,9 @@ Fidelity measure_run_fidelity(const LoadedRun& run, const Pack& pack, const std:
   const FeatureNetwork network = cached_feature_network(
       run.folder.features(), training, fingerprint(pack), device, {.steps = request.feature_steps},
       [&] { say("training a feature network on the training images"); });
-  const Refinement refinement =
-      load_refinement(run, {std::filesystem::exists(run.folder.refiner()), request.refine_steps});
+  RefineChoice refine = request.refine;
+  refine.refined = std::filesystem::exists(run.folder.refiner());
+  const Refinement refinement = load_refinement(run, refine);
   const ImageGroups groups = compared_images(run, real, count, refinement, request);
   Fidelity fidelity{.split = split, .count = count};
   const Features learned = scaled_features(

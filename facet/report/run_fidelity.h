@@ -17,7 +17,7 @@ struct FidelityRequest {
   int64_t samples =
       5000;  ///< of every row; fewer where the split has less than twice as many images
   int64_t feature_steps = 1000;  ///< of the feature network's training, if the run has none yet
-  int64_t refine_steps = kDefaultRefineSteps;
+  RefineChoice refine;           ///< of refined samples, where the run has a refiner
   uint64_t seed = 1;
 };
 

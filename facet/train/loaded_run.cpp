@@ -41,15 +41,23 @@ LoadedRun load_run(const std::filesystem::path& path, const ComputePlace& place)
   return run;
 }
 
-Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice) {
+Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice,
+                           std::shared_ptr<const Refiner> refiner) {
   if (!choice.refined) return {};
-  if (!std::filesystem::exists(run.folder.refiner()))
+  if (!refiner && !std::filesystem::exists(run.folder.refiner()))
     throw Error({.doing = "refining pictures of",
                  .object = run.folder.path.string(),
                  .found = "no refiner in the run",
                  .expected = "refiner.safetensors",
                  .cause = fmt::format("run `facet refine {}` first", run.folder.path.string())});
-  return {read_refiner(run.folder.refiner(), *run.model), choice.steps};
+  if (!refiner) refiner = read_refiner(run.folder.refiner(), *run.model);
+  if (choice.guidance > 0 && choice.guidance != 1 && refiner->guidance() == 0)
+    throw Error({.doing = "refining pictures of",
+                 .object = run.folder.path.string(),
+                 .found = fmt::format("a guidance of {}", choice.guidance),
+                 .expected = "1",
+                 .cause = "its refiner was never trained without means (mean_dropout)"});
+  return {std::move(refiner), choice.steps, choice.guidance};
 }
 
 void require_shape(const Pack& pack, const Vae& model, const std::string& object) {

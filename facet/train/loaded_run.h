@@ -12,6 +12,7 @@
 namespace facet {
 
 struct Pack;
+class Refiner;
 struct Refinement;
 class Vae;
 
@@ -37,8 +38,10 @@ void use_kernels(Vae& model, const std::string& precision);
 LoadedRun load_run(const std::filesystem::path& path, const ComputePlace& place);
 
 /// The refiner of the run, on the model's device, if the pictures are to be refined; else none.
-/// Throws an Error if the run has none, or one that belongs to another model.
-Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice);
+/// Throws an Error if the run has none, or one that belongs to another model, or one without the
+/// guidance that was chosen. `refiner` is that of the run, if it was read before.
+Refinement load_refinement(const LoadedRun& run, const RefineChoice& choice,
+                           std::shared_ptr<const Refiner> refiner = nullptr);
 
 /// Throws an Error that names `object` if the images of a pack do not have the model's shape.
 void require_shape(const Pack& pack, const Vae& model, const std::string& object);

@@ -7,6 +7,7 @@
 #include "facet/core/error.h"
 #include "facet/core/file.h"
 #include "facet/core/json.h"
+#include "facet/model/refine_request.h"
 
 namespace facet {
 
@@ -33,6 +34,16 @@ void RefineConfig::visit(OptionVisitor& visitor) {
                  "Most noise on a mean, which is in [-1, 1]: it forgives means that differ from "
                  "those of images.",
                  between(0, 2));
+  visitor.option("mean_dropout", mean_dropout,
+                 "Share of images that are refined without their mean, from which guidance learns "
+                 "what means say; 0: no guidance.",
+                 between(0, 0.9));
+  visitor.option(
+      "guidance", guidance,
+      "How strongly pictures follow their means unless --refine-guidance says otherwise: "
+      "1 as images do, more shows more clearly what was requested. It may change when a "
+      "refiner is resumed.",
+      between(1, kMostGuidance));
   visitor.option("time_stddev", time_stddev,
                  "Times are sigmoids of normal numbers with this standard deviation.",
                  between(0, 10));
@@ -69,13 +80,14 @@ RefineConfig resumed_refine_config(const std::filesystem::path& path,
   RefineConfig longer = saved;
   longer.steps = given.steps;
   if (given.batch_parts > 0) longer.batch_parts = given.batch_parts;
+  longer.guidance = given.guidance;
   longer.log_every = given.log_every;
   longer.checkpoint_every = given.checkpoint_every;
   const auto patch = Json::diff(write_options(longer), write_options(given));
   if (patch.empty()) return longer;
   Attempt{"resuming the refiner of", path.parent_path().string()}.fail(
       fmt::format("another config ({})", patch[0]["path"].get<std::string>().substr(1)),
-      "the one it was started with", "--steps may change, all else stays");
+      "the one it was started with", "--steps and guidance may change, all else stays");
 }
 
 }  // namespace facet

@@ -23,6 +23,8 @@ struct RefineConfig {
   AdamOptions adam{.clip_grad_norm = 1.0};
   double average_decay = 0.999;
   double mean_noise = 0.05;
+  double mean_dropout = 0.1;
+  double guidance = 1.5;
   double time_stddev = 1.0;
   int64_t log_every = 50;
   int64_t checkpoint_every = 1000;

@@ -18,7 +18,8 @@ constexpr int64_t latent_draws = 8;
 constexpr int64_t average_stride = 4;
 
 std::shared_ptr<Refiner> new_refiner(const RefineConfig& config, const Vae& model, const Key& key) {
-  auto refiner = std::make_shared<Refiner>(config.network, model, key.fold("network"));
+  auto refiner = std::make_shared<Refiner>(config.network, model, key.fold("network"),
+                                           config.mean_dropout > 0 ? config.guidance : 0);
   refiner->move_to(model.device());
   return refiner;
 }
@@ -70,11 +71,13 @@ torch::Tensor RefineLearner::loss(const torch::Tensor& images, const torch::Tens
   const torch::Tensor times =
       torch::sigmoid(config_.time_stddev * standard_normal(key.fold("times"), {count}, options));
   const torch::Tensor amounts = uniform(key.fold("amounts"), {count, 1, 1, 1}, options);
-  const torch::Tensor disturbed =
-      means + config_.mean_noise * amounts *
-                  standard_normal(key.fold("mean noise"), means.sizes(), options);
-  const torch::Tensor velocity =
-      refiner_->velocity(mix_noise(images, noise, times), disturbed, times);
+  torch::Tensor seen = means + config_.mean_noise * amounts *
+                                   standard_normal(key.fold("mean noise"), means.sizes(), options);
+  if (config_.mean_dropout > 0)
+    seen = hide_means(
+        seen,
+        uniform(key.fold("hidden means"), {count, 1, 1, 1}, options).lt(config_.mean_dropout));
+  const torch::Tensor velocity = refiner_->velocity(mix_noise(images, noise, times), seen, times);
   return torch::mse_loss(velocity, images - noise);
 }
 

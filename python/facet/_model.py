@@ -96,14 +96,15 @@ class Model:
         single = z.ndim == 1
         return to_images(self._core.decode(z[None] if single else z, seed), single)
 
-    def sample(self, count=None, *, refined=False, refine_steps=8, seed=1, values=None, **more):
+    def sample(self, count=None, *, refined=False, refine_steps=8, refine_guidance=None, seed=1, values=None, **more):
         """Draws images, `count` or one, with factors at the given values: sample(16, glasses="with", first=3).
 
         `values` is a dict of such values, for factors whose names are no Python words. With `refined` the run's refiner,
-        which `facet refine` trains, makes the images sharp in so many steps.
+        which `facet refine` trains, makes the images sharp in so many steps, with a guidance of its own or the given one.
         """
         z, components = self.sample_latents(1 if count is None else count, seed=seed, values=values, **more)
-        pixels = self._core.refine(z, components, seed, refine_steps) if refined else self._core.decode(z, None)
+        pixels = (self._core.refine(z, components, seed, refine_steps, 0 if refine_guidance is None else refine_guidance)
+                  if refined else self._core.decode(z, None))
         return to_images(pixels, count is None)
 
     def sample_latents(self, count, *, seed=1, values=None, **more):

@@ -107,10 +107,12 @@ TEST_F(Pictures, HelpNamesEveryOption) {
     const char* command;
     std::vector<const char*> options;
   } cases[] = {
-      {"sample", {"--count", "--fix", "--merge", "--pixels", "--refined", "--refine-steps"}},
+      {"sample",
+       {"--count", "--fix", "--merge", "--pixels", "--refined", "--refine-steps",
+        "--refine-guidance"}},
       {"grid",
        {"--rows", "--cols", "--fix", "--merge", "--average", "--blocks", "--combinations",
-        "--limit", "--refined", "--refine-steps"}},
+        "--limit", "--refined", "--refine-steps", "--refine-guidance"}},
       {"clusters",
        {"--factor", "--components", "--limit", "--average", "--merge", "--tree", "--leaves"}},
       {"reconstruct", {"images", "--split", "--count", "--resize", "--refined", "--refine-steps"}},

@@ -108,6 +108,9 @@ TEST_F(Refined, EveryPictureCommandRefines) {
     const std::vector<uint8_t> refined = drawn(command);
     EXPECT_NE(refined, plain) << command[0];
     EXPECT_EQ(refined, drawn(command)) << command[0];
+    std::vector<std::string> guided = command;
+    guided.insert(guided.end(), {"--refine-guidance", "4"});
+    EXPECT_NE(refined, drawn(guided)) << command[0];
     command.insert(command.end(), {"--seed", "2"});
     EXPECT_NE(refined, drawn(command)) << command[0];
   }
@@ -127,18 +130,32 @@ TEST_F(Refined, FidelityComparesImagesMeansAndRefinedSamples) {
       facet({"eval", "run", "--split", "train", "--fidelity", "--fidelity-samples", "60",
              "--fidelity-steps", "3", "--refine-steps", "1"});
   EXPECT_EQ(result.status, 0) << result.err;
-  for (const char* part : {"other images", "means of samples", "refined, 1 steps", "Frechet"})
+  for (const char* part :
+       {"other images", "means of samples", "refined, 1 steps, guidance 1.5", "Frechet"})
     EXPECT_TRUE(contains(result.out, part)) << part << " in " << result.out;
   for (const char* name : {"fidelity.json", "features.safetensors"})
     EXPECT_TRUE(fs::exists(*folder_ / "run" / name)) << name;
   expect_refused({"eval", "run", "--split", "test", "--fidelity"}, "at least 50 per half");
   expect_refused({"eval", "run", "--refine-steps", "3"}, "--refine-steps alone");
+  expect_refused({"eval", "run", "--refine-guidance", "3"}, "--refine-guidance alone");
 }
 
 TEST_F(Refined, ResumeGoesOn) {
   const ProgramResult result = facet({"refine", "run", "--resume", "--steps", "5"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "refine 5/5")) << result.out;
+}
+
+TEST_F(Refined, GuidanceMayChangeWithoutFurtherSteps) {
+  fs::copy(*folder_ / "run", *folder_ / "guided", fs::copy_options::recursive);
+  const std::vector<std::string> sample = {"sample", "guided", "--refined", "--refine-steps", "2"};
+  std::vector<std::string> chosen = sample;
+  chosen.insert(chosen.end(), {"--refine-guidance", "3"});
+  const std::vector<uint8_t> before = drawn(sample), wanted = drawn(chosen);
+  const ProgramResult result = facet({"refine", "guided", "--resume", "--set", "guidance=3"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(wanted, before);
+  EXPECT_EQ(drawn(sample), wanted);
 }
 
 TEST_F(Refined, InterruptSavesAndResumeFinishes) {
@@ -177,6 +194,8 @@ TEST_F(Refined, RefusalsAreOneLine) {
   expect_refused({"sample", "run", "--refined", "--pixels", "sample", "--out", "no.png"},
                  "--pixels");
   expect_refused({"sample", "run", "--refine-steps", "3", "--out", "no.png"}, "--refined");
+  expect_refused({"sample", "run", "--refined", "--refine-guidance", "0.5", "--out", "no.png"},
+                 "--refine-guidance");
   fs::copy(*folder_ / "run/refiner.safetensors", *folder_ / "plain/refiner.safetensors");
   auto model = read_model(*folder_ / "plain/model.safetensors");
   model->prior.posteriors[0].counts[0] += 1;

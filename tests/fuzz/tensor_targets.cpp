@@ -125,8 +125,12 @@ std::vector<std::string> refiner_seeds() {
   options.multipliers = {1};
   options.blocks = 1;
   const std::filesystem::path path = input_file("seed-refiner.safetensors", "");
-  write_refiner(path, Refiner(options, known_model(), Key(1)));
-  return {tensor_input_of(bytes_of(path))};
+  std::vector<std::string> seeds;
+  for (const double guidance : {0.0, 1.5}) {
+    write_refiner(path, Refiner(options, known_model(), Key(1), guidance));
+    seeds.push_back(tensor_input_of(bytes_of(path)));
+  }
+  return seeds;
 }
 
 bool read_mixture_bytes(std::string_view bytes) {

@@ -110,6 +110,34 @@ TEST(Refiner, APictureDependsOnItsMeanAndOnTheSteps) {
   EXPECT_TRUE(decode_pictures(model, latents(3), {}, noise).equal(decode_means(model, latents(3))));
 }
 
+TEST(Refiner, GuidanceGoesBeyondWhatMeansChange) {
+  torch::NoGradGuard no_gradient;
+  const Vae model = refined_model();
+  const auto refiner = random_refiner(model);
+  const torch::Tensor x = standard_normal(Key(1), {3, 1, 9, 8}, kFloat32),
+                      means = unit_means(model, latents(3)), times = torch::full({3}, 0.3f);
+  const torch::Tensor with = refiner->velocity(x, means, times),
+                      without = refiner->velocity(x, 0 * means, times);
+  ASSERT_FALSE(close(with, without, 0, 1e-3));
+  EXPECT_TRUE(refiner->guided_velocity(x, means, times, 1).equal(with));
+  EXPECT_TRUE(close(refiner->guided_velocity(x, means, times, 2.5),
+                    without + 2.5 * (with - without), 1e-5, 1e-5));
+}
+
+TEST(Refiner, TheStrengthOfGuidanceIsTheRefinersUnlessItIsChosen) {
+  const Vae model = refined_model();
+  const auto strength = [&](double own, double chosen) {
+    return Refinement{std::make_shared<Refiner>(small_network, model, Key(4), own), 2, chosen}
+        .strength();
+  };
+  EXPECT_EQ(strength(0, 0), 1);  // it has none
+  EXPECT_EQ(strength(1.5, 0), 1.5);
+  EXPECT_EQ(strength(1.5, 3), 3);
+  EXPECT_EQ(refine_options({random_refiner(model), 8, 0}), " --refined");
+  EXPECT_EQ(refine_options({random_refiner(model), 4, 2.5}),
+            " --refined --refine-steps 4 --refine-guidance 2.5");
+}
+
 TEST(Refiner, SamplesAreMovedAndLatentVectorsOfImagesAreNot) {
   const Vae model = refined_model();
   const LatentSample samples = sample_latents(Key(6), model.prior, 3);
@@ -169,9 +197,36 @@ TEST(RefinerFile, RoundTripGivesTheSamePictures) {
   write_refiner(folder / "refiner", *refiner);
   const auto read = read_refiner(folder / "refiner", model);
   EXPECT_EQ(read->model(), fingerprint(model));
+  EXPECT_EQ(read->guidance(), 0);
   const PictureNoise noise = PictureNoise::each(Key(7), 2);
   EXPECT_TRUE(decode_pictures(model, latents(2), {read}, noise)
                   .equal(decode_pictures(model, latents(2), {refiner}, noise)));
+}
+
+TEST(RefinerFile, KeepsGuidanceAndPatches) {
+  const TemporaryFolder folder;
+  ModelOptions options;
+  options.network = {"custom", {8}, {2}, 3};
+  options.factors = {{"only", 3, 4}};
+  const Vae model(options, {1, 8, 8}, Key(1));
+  UnetOptions network = small_network;
+  network.patch = 4;
+  write_refiner(folder / "refiner", Refiner(network, model, Key(4), 2.25));
+  const auto read = read_refiner(folder / "refiner", model);
+  EXPECT_EQ(read->guidance(), 2.25);
+  EXPECT_EQ(read->network().patch, 4);
+  TensorFile file = read_safetensors(folder / "refiner", "test");
+  for (auto& [name, tensor] : file.tensors) tensor = tensor.clone();
+  for (const char* damaged : {"0.5", "-1", "1e300", "NaN", "\"2\"", "[2]", "2.25x"}) {
+    file.metadata["guidance"] = damaged;
+    write_safetensors(folder / "refiner", file, "test");
+    EXPECT_NE(message_of([&] { read_refiner(folder / "refiner", model); }).find("found guidance"),
+              std::string::npos)
+        << damaged;
+  }
+  file.metadata.erase("guidance");  // as in files of earlier versions
+  write_safetensors(folder / "refiner", file, "test");
+  EXPECT_EQ(read_refiner(folder / "refiner", model)->guidance(), 0);
 }
 
 TEST(RefinerFile, RefusesAnotherModelAndDamage) {

@@ -45,6 +45,42 @@ TEST(Unet, PresetsFollowFromTheSizeOfImages) {
   EXPECT_EQ(width(64), 96);
 }
 
+TEST(Unet, TheSmallPresetSeesLargeImagesInPatches) {
+  const auto patch = [](int64_t height, int64_t width) {
+    return Unet({.preset = "small"}, 2, 1, {1, height, width}, Key(1)).options().patch;
+  };
+  EXPECT_EQ(patch(32, 32), 1);
+  EXPECT_EQ(patch(64, 48), 2);
+  EXPECT_EQ(patch(64, 47), 1);  // cannot be halved
+  EXPECT_EQ(Unet({}, 2, 1, {1, 64, 64}, Key(1)).options().patch, 1);
+}
+
+/// Images [B, C, 2 H, 2 W] as [B, 4 C, H, W]: the pixels of a square are channels.
+torch::Tensor squares(const torch::Tensor& images) {
+  std::vector<torch::Tensor> channels;
+  for (int64_t c = 0; c < images.size(1); ++c)
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t column = 0; column < 2; ++column)
+        channels.push_back(images.select(1, c).slice(1, row, {}, 2).slice(2, column, {}, 2));
+  return torch::stack(channels, 1);
+}
+
+TEST(Unet, PatchesAreTheChannelsOfASmallerImage) {
+  torch::NoGradGuard no_gradient;
+  const ImageShape shape{1, 12, 8};
+  UnetOptions patched = tiny_unet;
+  patched.patch = 2;
+  const Unet large(patched, 2, 1, shape, Key(1)), small(tiny_unet, 8, 4, {4, 6, 4}, Key(1));
+  uint64_t number = 0;
+  for (const auto& [name, parameter] : large.parameters())
+    parameter.copy_(0.2 * standard_normal(Key(2).fold(number++), parameter.sizes(), kFloat32));
+  const NamedTensors copies = small.parameters();
+  for (size_t n = 0; n < copies.size(); ++n) copies[n].second.copy_(large.parameters()[n].second);
+  const torch::Tensor images = images_for(shape, 3), times = torch::tensor({0.1f, 0.5f, 0.9f});
+  EXPECT_TRUE(close(squares(large.forward(images, times)), small.forward(squares(images), times),
+                    1e-6, 1e-6));
+}
+
 TEST(Unet, AllParametersGetGradients) {
   const ImageShape shape{1, 10, 9};
   const Unet unet = random_unet(shape);
@@ -92,6 +128,8 @@ TEST(Unet, RefusesOptionsThatMakeNoNetwork) {
             "building the U-Net 'custom': found width 20, expected a multiple of 16");
   EXPECT_NE(message({"custom", 16, {}, 1, 0}).find("no multipliers"), std::string::npos);
   EXPECT_NE(message({"huge"}).find("an unknown preset"), std::string::npos);
+  EXPECT_NE(message({"custom", 16, {1}, 1, 0, 3}).find("found patches of 3x3 pixels"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -195,6 +195,10 @@ class Training(unittest.TestCase):
         self.assertFalse(np.array_equal(images, model.sample(4, seed=5, side="left")))
         with self.assertRaisesRegex(facet.Error, "found 0 steps"):
             model.sample(1, refined=True, refine_steps=0)
+        with self.assertRaisesRegex(facet.Error, "a guidance of 0.5"):
+            model.sample(1, refined=True, refine_guidance=0.5)
+        own = model.sample(4, refined=True, refine_steps=2, refine_guidance=1.5, seed=5, side="left")
+        np.testing.assert_array_equal(own, images)
         with self.assertRaisesRegex(facet.Error, "'half'"):
             facet.load(run, device="cpu", precision="half")
         file = self.folder / "samples.png"

@@ -172,6 +172,34 @@ TEST_F(RefineTest, SamplesAreMovedToWhereEncodingsLie) {
   EXPECT_GT(found.eq(samples.components).all(1).to(kFloat64).mean().item<double>(), 0.9);
 }
 
+TEST_F(RefineTest, HiddenMeansTeachTheFlowWithoutMeans) {
+  const auto error_without_means = [&](double dropout) {
+    const LoadedRun run = copy(dropout > 0 ? "with" : "without");
+    RefineConfig config = tiny_refiner(150);
+    config.mean_dropout = dropout;
+    EXPECT_TRUE(refine(config, run, false));
+    torch::NoGradGuard no_gradient;
+    const Refinement refinement = load_refinement(run, {true, 2});
+    EXPECT_EQ(refinement.refiner->guidance(), dropout > 0 ? config.guidance : 0);
+    const torch::Tensor images = to_unit_range(portraits(200).images.slice(0, 200)),
+                        noise = standard_normal(Key(1), images.sizes(), kFloat32),
+                        times = 0.2 * uniform(Key(2), {images.size(0)}, kFloat32);
+    return (refinement.refiner->velocity(mix_noise(images, noise, times), torch::zeros_like(images),
+                                         times) -
+            (images - noise))
+        .square()
+        .mean()
+        .item<double>();
+  };
+  EXPECT_LT(error_without_means(0.5), 0.95 * error_without_means(0));
+  const LoadedRun without = load_run(*folder_ / "without", {"cpu"});
+  EXPECT_NE(message_of([&] {
+              load_refinement(without, {true, 2, 1.5});
+            }).find("without means"),
+            std::string::npos);
+  EXPECT_EQ(load_refinement(without, {true, 2, 1}).strength(), 1);
+}
+
 TEST_F(RefineTest, RefusesWhatItCannotContinue) {
   const LoadedRun run = copy("run");
   EXPECT_NE(message_of([&] {
