@@ -39,7 +39,7 @@ void round_weights(const NamedTensors& parameters, torch::ScalarType type) {
 /// A refiner with the same weights that belongs to another model.
 Refiner refiner_of(const Vae& model, const Refiner& refiner) {
   torch::NoGradGuard no_gradient;
-  Refiner copy(refiner.network(), model, Key(0));
+  Refiner copy(refiner.network(), model, Key(0), refiner.guidance());
   const NamedTensors from = refiner.parameters(), to = copy.parameters();
   for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
   return copy;

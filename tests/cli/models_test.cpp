@@ -35,7 +35,7 @@ TEST(PublishedModels, EachIsARunThatCanBeDrawnFrom) {
     const auto [darkest, lightest] = std::minmax_element(image.pixels.begin(), image.pixels.end());
     EXPECT_GT(*lightest - *darkest, 100) << entry.path() << " draws something";
   }
-  EXPECT_EQ(count, 3);
+  EXPECT_EQ(count, 4);
 }
 
 TEST(PublishedModels, ThePortraitsModelKnowsGlassesAndSmiles) {
@@ -52,12 +52,12 @@ TEST(PublishedModels, ThePortraitsModelKnowsGlassesAndSmiles) {
   }
 }
 
-/// The mean difference of horizontal neighbours in samples of models/portraits.
-double sharpness(std::vector<std::string> options) {
+/// The mean difference of horizontal neighbours in samples of a model.
+double sharpness(const std::string& model, std::vector<std::string> options) {
   const TemporaryFolder folder;
   const std::string picture = (folder / "samples.png").string();
-  options.insert(options.begin(), {"sample", (models() / "portraits").string(), "--count", "4",
-                                   "--out", picture, "--device", "cpu"});
+  options.insert(options.begin(), {"sample", (models() / model).string(), "--count", "4", "--out",
+                                   picture, "--device", "cpu"});
   const ProgramResult result = run_facet(options);
   EXPECT_EQ(result.status, 0) << result.err;
   const Image image = read_image(picture);
@@ -67,8 +67,9 @@ double sharpness(std::vector<std::string> options) {
   return sum / static_cast<double>(image.pixels.size());
 }
 
-TEST(PublishedModels, TheRefinerOfThePortraitsMakesThemSharp) {
-  EXPECT_GT(sharpness({"--refined"}), 1.1 * sharpness({}));
+TEST(PublishedModels, RefinersMakePicturesSharp) {
+  for (const char* model : {"portraits", "faces"})
+    EXPECT_GT(sharpness(model, {"--refined"}), 1.1 * sharpness(model, {})) << model;
 }
 
 }  // namespace

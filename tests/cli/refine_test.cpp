@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run whose refiner had three steps.
+/// A run whose refiner had four steps, after which the average of its weights is no longer zero.
 class Refined : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -24,7 +24,7 @@ class Refined : public testing::Test {
     write_text(*folder_ / "config.json", quick_config(), "test");
     EXPECT_EQ(facet({"train", "config.json", "--out", "run"}).status, 0);
     fs::copy(*folder_ / "run", *folder_ / "plain", fs::copy_options::recursive);
-    refining_ = facet(with_tiny_network({"refine", "run", "--steps", "3"}));
+    refining_ = facet(with_tiny_network({"refine", "run", "--steps", "4"}));
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -34,8 +34,9 @@ class Refined : public testing::Test {
     return run_facet(arguments, {.folder = folder_->path()});
   }
   static std::vector<std::string> with_tiny_network(std::vector<std::string> arguments) {
-    for (const char* setting : {"network.preset=custom", "network.width=16",
-                                "network.multipliers=[1,2]", "network.blocks=1"})
+    for (const char* setting :
+         {"network.preset=custom", "network.width=16", "network.multipliers=[1,2]",
+          "network.blocks=1", "warmup_steps=1", "learning_rate=0.005"})
       arguments.insert(arguments.end(), {"--set", setting});
     arguments.insert(arguments.end(), {"--batch-size", "4"});
     return arguments;
@@ -82,15 +83,15 @@ TEST_F(Refined, AModelToPassOnHasItsRefiner) {
   EXPECT_FALSE(fs::exists(*folder_ / "half/metrics.jsonl"));
   const std::vector<uint8_t> whole = pixels("copy"), rounded = pixels("half");
   ASSERT_EQ(rounded.size(), whole.size());
-  int most = 0;
-  for (size_t i = 0; i < whole.size(); ++i) most = std::max(most, std::abs(rounded[i] - whole[i]));
-  EXPECT_LT(most, 40) << "rounding changes little";
+  double sum = 0;
+  for (size_t i = 0; i < whole.size(); ++i) sum += std::abs(rounded[i] - whole[i]);
+  EXPECT_LT(sum / static_cast<double>(whole.size()), 2.0) << "rounding changes little, of 255";
   expect_refused({"export", "model", "run", "--out", "copy"}, "a folder that has files");
 }
 
 TEST_F(Refined, RefineLeavesItsFilesInTheRun) {
   EXPECT_EQ(refining_.status, 0) << refining_.err;
-  EXPECT_TRUE(contains(refining_.out, "refine 3/3")) << refining_.out;
+  EXPECT_TRUE(contains(refining_.out, "refine 4/4")) << refining_.out;
   for (const char* name : {"refiner.safetensors", "refiner-state.safetensors",
                            "refiner-config.json", "refiner-metrics.jsonl", "refiner-samples.png"})
     EXPECT_TRUE(fs::exists(*folder_ / "run" / name)) << name;
@@ -141,9 +142,9 @@ TEST_F(Refined, FidelityComparesImagesMeansAndRefinedSamples) {
 }
 
 TEST_F(Refined, ResumeGoesOn) {
-  const ProgramResult result = facet({"refine", "run", "--resume", "--steps", "5"});
+  const ProgramResult result = facet({"refine", "run", "--resume", "--steps", "6"});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(contains(result.out, "refine 5/5")) << result.out;
+  EXPECT_TRUE(contains(result.out, "refine 6/6")) << result.out;
 }
 
 TEST_F(Refined, GuidanceMayChangeWithoutFurtherSteps) {

@@ -108,6 +108,17 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(len(evaluation["fidelity"]["features"][0]["rows"]), 3)
         recognised = evaluation["fidelity"]["recognised"]["factors"]
         self.assertEqual([set(factor) for factor in recognised], [{"factor", "means", "refined"}])
+        page = self.folder / "sharp.md"
+        page.write_text("<!-- table: sharp | agreement refined -->\n<!-- end -->\n"
+                        "<!-- fidelity: sharp/part/seed-1 | self-supervised network -->\n<!-- end -->\n"
+                        "<!-- fidelity: nothing/part/seed-1 | self-supervised network -->\nold\n<!-- end -->\n")
+        self.assertEqual(script("results", "--page", str(page), "--results", str(arguments.results)).returncode, 0)
+        text = page.read_text()
+        factor = evaluation["judge"]["factors"][0]
+        self.assertIn(f"| {100 * factor['agreement']:.1f} | {100 * factor['refined']['agreement']:.1f} |", text)
+        for line in evaluation["fidelity"]["features"][0]["rows"]:
+            self.assertIn(f"| {line['name']} | {line['frechet_distance']:.1f} | ", text)
+        self.assertNotIn("old", text)
         refiner = (run / "refiner.safetensors").read_bytes()
         reproduce.run_row(row, arguments)
         self.assertEqual((run / "refiner.safetensors").read_bytes(), refiner)
