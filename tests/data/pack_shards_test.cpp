@@ -239,7 +239,8 @@ TEST(PackShardsMemory, ImagesAreNeitherCopiedNorKept) {
   EXPECT_LT(memory_now("RssFile:") - mapped, all / 4) << "pages are given back";
   Batches batches(set, Key(1), 100);
   for (int64_t step = 0; step < shards * images / 100; ++step) batches.pixels(step);
-  EXPECT_LT(memory_now("RssAnon:") - own, all / 4) << "batches are copies, the images are not";
+  // Twenty megabytes of batches and what the allocator keeps of them; a copy of the images has 82.
+  EXPECT_LT(memory_now("RssAnon:") - own, all / 2) << "batches are copies, the images are not";
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST(OnnxNetworks, ModelsOfTheRepositoryGiveTheNumbersOfLibTorch) {
     const torch::Tensor z = sample_latents(Key(5), model->prior, 16).z.to(kFloat32);
     expect_same_networks(*model, decode_means(*model, z), z);
   }
-  EXPECT_EQ(count, 3);
+  EXPECT_EQ(count, 4);
 }
 
 /// Factors of several sizes, one of them named.
