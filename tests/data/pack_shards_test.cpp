@@ -239,7 +239,7 @@ TEST(PackShardsMemory, ImagesAreNeitherCopiedNorKept) {
   EXPECT_LT(memory_now("RssFile:") - mapped, all / 4) << "pages are given back";
   Batches batches(set, Key(1), 100);
   for (int64_t step = 0; step < shards * images / 100; ++step) batches.pixels(step);
-  // Twenty megabytes of batches and what the allocator keeps of them; a copy of the images has 82.
+  // With what the allocator keeps of batches; a copy of the images would have 82 MB.
   EXPECT_LT(memory_now("RssAnon:") - own, all / 2) << "batches are copies, the images are not";
 }
 
