@@ -114,7 +114,7 @@ void UnetOptions::visit(OptionVisitor& visitor) {
                  at_least(0));
   visitor.option("patch", patch,
                  "For 'custom': the network sees images in squares of so many pixels per side, "
-                 "each as the channels of one place. 2 costs a quarter of 1.",
+                 "each as the channels of one place. 2 costs a third of 1.",
                  between(1, 8));
 }
 
