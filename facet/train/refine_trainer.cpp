@@ -15,7 +15,7 @@ namespace facet {
 
 namespace {
 
-constexpr const char* refiner_state_format = "facet-refiner-state-2";
+constexpr const char* refiner_state_format = "facet-refiner-state-3";
 
 const Pack& of_the_models_shape(const Pack& pack, const LoadedRun& run) {
   const std::string& path = run.config.data.pack;
